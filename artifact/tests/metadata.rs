@@ -1,0 +1,196 @@
+//! Metadata goes out and comes back, and nothing that contradicts itself comes in.
+
+use luisac_artifact::{
+    LogLayout, Metadata, MetadataError, ParamLayout,
+    metadata::{
+        Argument, ArgumentKind, Binding, BoundsMode, Format, FormatArgument, FormatKind, MathMode,
+        Params, Ptx, SCHEMA, Usage, VERSION,
+    },
+};
+
+fn sample() -> Metadata {
+    let argument = |kind, ty: &str, element_size, element_align, size| Argument {
+        name: None,
+        kind,
+        ty: ty.into(),
+        element_size,
+        element_align,
+        usage: Usage::Read,
+        captured: false,
+        binding: None,
+        offset: 0,
+        size,
+    };
+    let mut arguments = vec![
+        argument(ArgumentKind::Buffer, "buffer<float>", 4, 4, 16),
+        argument(ArgumentKind::Image, "texture<2,float>", 0, 1, 16),
+        argument(ArgumentKind::Value, "matrix<3>", 48, 16, 48),
+        argument(ArgumentKind::Value, "bool", 1, 1, 1),
+    ];
+    arguments[0].captured = true;
+    arguments[0].binding = Some(Binding::Buffer {
+        handle: u64::MAX,
+        offset: 16,
+        size: 256,
+    });
+    arguments[1].name = Some("out".into());
+    let mut m = Metadata {
+        schema: SCHEMA.into(),
+        version: VERSION,
+        kernel: "saxpy".into(),
+        entry: "kernel_main".into(),
+        target: "ptx:sm_90".into(),
+        block_size: [16, 16, 1],
+        arguments,
+        params: Params {
+            size: 0,
+            dispatch: 0,
+            log: Some(0),
+        },
+        shared_bytes: 1024,
+        scratch_bytes: 0,
+        formats: vec![
+            Format {
+                kind: FormatKind::Print,
+                text: "{} {}".into(),
+                arguments: vec![
+                    FormatArgument {
+                        ty: "int".into(),
+                        offset: 0,
+                    },
+                    FormatArgument {
+                        ty: "vector<float,3>".into(),
+                        offset: 16,
+                    },
+                ],
+                record_size: LogLayout::of([(4, 4), (16, 16)]).unwrap().record_size,
+            },
+            Format {
+                kind: FormatKind::Assert,
+                text: "no".into(),
+                arguments: vec![],
+                record_size: 24,
+            },
+            Format {
+                kind: FormatKind::Trap,
+                text: String::new(),
+                arguments: vec![],
+                record_size: 32,
+            },
+        ],
+        features: vec!["float64".into()],
+        wave_lanes: Some(32),
+        math: MathMode::Fast,
+        bounds: BoundsMode::Trap,
+        ptx: Some(Ptx {
+            sm: 90,
+            version: "8.0".into(),
+        }),
+        compiler: "0.1.0".into(),
+        input_hash: "0".repeat(64),
+        options_hash: "f".repeat(64),
+    };
+    let layout: ParamLayout = m.layout().unwrap();
+    for (a, o) in m.arguments.iter_mut().zip(&layout.offsets) {
+        a.offset = *o;
+    }
+    m.params = Params {
+        size: layout.size,
+        dispatch: layout.dispatch,
+        log: layout.log,
+    };
+    m
+}
+
+#[test]
+fn comes_back_as_it_went() {
+    let m = sample();
+    let text = m.to_json();
+    let back = Metadata::from_json(text.as_bytes()).unwrap();
+    assert_eq!(back, m);
+    assert_eq!(back.to_json(), text);
+    assert!(text.contains("\"handle\": \"18446744073709551615\""));
+}
+
+#[track_caller]
+fn refused(want: &str, change: impl FnOnce(&mut Metadata)) {
+    let mut m = sample();
+    change(&mut m);
+    match Metadata::from_json(m.to_json().as_bytes()) {
+        Err(MetadataError::Invalid { key, .. }) => assert_eq!(key, want),
+        other => panic!("expected `{want}` to be refused, got {other:?}"),
+    }
+}
+
+#[test]
+fn contradictions_are_named() {
+    refused("entry", |m| m.entry.clear());
+    refused("block_size", |m| m.block_size = [0, 1, 1]);
+    refused("block_size", |m| m.block_size = [1025, 1, 1]);
+    refused("block_size", |m| m.block_size = [1 << 16, 1 << 16, 1]);
+    refused("input_hash", |m| m.input_hash = "xyz".into());
+    refused("ptx", |m| m.ptx = None);
+    refused("ptx", |m| m.target = "cpu:x86-64-v3".into());
+    refused("arguments[1].offset", |m| m.arguments[1].offset = 8);
+    refused("arguments[2].element_size", |m| {
+        m.arguments[2].element_size = 36
+    });
+    refused("arguments[2].size", |m| m.arguments[2].size = 36);
+    refused("arguments[0].type", |m| m.arguments[0].ty = "float".into());
+    refused("arguments[3].type", |m| {
+        m.arguments[3].ty = "texture<2,float>".into()
+    });
+    refused("arguments[0].type", |m| {
+        m.arguments[0].ty = "buffer<".into()
+    });
+    refused("arguments[0].binding", |m| m.arguments[0].captured = false);
+    refused("arguments[0].binding", |m| {
+        m.arguments[0].binding = Some(Binding::Accel { handle: 1 })
+    });
+    refused("arguments[2].captured", |m| m.arguments[2].captured = true);
+    refused("params", |m| m.params.size += 16);
+    refused("params", |m| m.params.dispatch = 0);
+    refused("formats[0].record_size", |m| m.formats[0].record_size = 7);
+    refused("formats[1].record_size", |m| m.formats[1].record_size = 32);
+    refused("formats[0].arguments[1].offset", |m| {
+        m.formats[0].arguments[1].offset = 33
+    });
+    refused("formats[0].arguments[1].offset", |m| {
+        m.formats[0].arguments[1].offset = u32::MAX
+    });
+    refused("formats[0].arguments[0].type", |m| {
+        m.formats[0].arguments[0].ty = "accel".into()
+    });
+    refused("wave_lanes", |m| m.wave_lanes = Some(3));
+}
+
+#[test]
+fn other_files_are_named() {
+    let code = |text: &str| Metadata::from_json(text.as_bytes()).unwrap_err().code();
+    assert_eq!(code("{}"), "L1021");
+    assert_eq!(
+        code("{\"schema\":\"luisac.kernel\",\"version\":2,\"new\":1}"),
+        "L1021"
+    );
+    assert_eq!(
+        code("{\"schema\":\"luisac.kernel\",\"version\":1}"),
+        "L1020"
+    );
+    assert_eq!(code("not json"), "L1020");
+    assert_eq!(code(&"[".repeat(100_000)), "L1020");
+    let extra = sample().to_json().replacen("{", "{\"mystery\":1,", 1);
+    assert_eq!(code(&extra), "L1020");
+}
+
+#[test]
+fn any_cut_or_flipped_byte_is_an_error_or_harmless() {
+    let text = sample().to_json().into_bytes();
+    for i in 0..text.len() - 1 {
+        assert!(Metadata::from_json(&text[..i]).is_err());
+        let mut bad = text.clone();
+        bad[i] ^= 0x11;
+        if let Ok(m) = Metadata::from_json(&bad) {
+            m.check().unwrap();
+        }
+    }
+}
