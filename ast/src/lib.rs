@@ -1,7 +1,1 @@
-//! LuisaCompute kernels as trees: types, expressions, statements and functions.
 
-pub mod callops;
-pub mod description;
-pub mod diagnostic;
-pub mod layout;
-pub mod types;
