@@ -22,6 +22,7 @@ mod function;
 mod layout;
 mod module;
 pub mod op;
+pub mod text;
 pub mod typing;
 mod operands;
 
