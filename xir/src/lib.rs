@@ -21,6 +21,7 @@ mod entities;
 mod function;
 mod layout;
 mod module;
+pub mod math;
 pub mod op;
 pub mod text;
 pub mod typing;
