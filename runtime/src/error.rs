@@ -1,0 +1,273 @@
+//! What can go wrong while a kernel is loaded, bound or run.
+
+use luisac_artifact::PixelStorage;
+use thiserror::Error;
+
+/// An object that cannot be loaded.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The bytes are no relocatable ELF object, or contradict themselves.
+    #[error("the object is damaged or no relocatable 64-bit ELF file: {0}")]
+    Damaged(String),
+    /// Code of another machine.
+    #[error("the object is for machine {machine}, this is `{host}`")]
+    WrongMachine {
+        /// `e_machine` of the object.
+        machine: u16,
+        /// The architecture this program was built for.
+        host: &'static str,
+    },
+    /// A symbol that the object uses and does not define.
+    #[error("the object needs the symbol `{0}`, which it does not define")]
+    UndefinedSymbol(String),
+    /// A relocation that the loader does not know.
+    #[error("the object has a relocation of type {0}, which is not supported")]
+    Relocation(u32),
+    /// A relocation whose result does not fit its field.
+    #[error("a relocation of type {0} cannot reach its symbol")]
+    OutOfReach(u32),
+    /// Data that may be written or differs among threads; a kernel has none.
+    #[error("the object has writable or thread-local data in section `{0}`")]
+    WritableData(String),
+    /// The entry point is missing or is no code.
+    #[error("the object has no entry point `{0}`")]
+    NoEntry(String),
+    /// The system gave no memory for code.
+    #[error("no executable memory: {0}")]
+    Map(std::io::Error),
+    /// Metadata of a kernel for another kind of device.
+    #[error("the kernel was compiled for `{0}`, not for `cpu`")]
+    WrongTarget(String),
+    /// This processor lacks what the code needs.
+    #[error("the kernel was compiled for `{target}`, but this processor has no {feature}")]
+    MissingFeature {
+        /// The target in the metadata.
+        target: String,
+        /// The first feature that is missing.
+        feature: &'static str,
+    },
+}
+
+impl LoadError {
+    /// The stable diagnostic code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Damaged(_) => "L1100",
+            Self::WrongMachine { .. } => "L1101",
+            Self::UndefinedSymbol(_) => "L1102",
+            Self::Relocation(_) => "L1103",
+            Self::OutOfReach(_) => "L1104",
+            Self::WritableData(_) => "L1105",
+            Self::NoEntry(_) => "L1106",
+            Self::Map(_) => "L1107",
+            Self::WrongTarget(_) => "L1108",
+            Self::MissingFeature { .. } => "L1109",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Damaged(_) | Self::NoEntry(_) => {
+                "compile the kernel again; use the metadata that was written with the object"
+            }
+            Self::WrongMachine { .. } | Self::WrongTarget(_) => {
+                "compile it for this machine with `--target cpu:native`"
+            }
+            Self::UndefinedSymbol(_)
+            | Self::Relocation(_)
+            | Self::OutOfReach(_)
+            | Self::WritableData(_) => {
+                "use objects that `luisac compile --target cpu` wrote; they stand alone"
+            }
+            Self::Map(_) => "the system may forbid executable memory for this process",
+            Self::MissingFeature { .. } => {
+                "compile it for an older processor, such as `--target cpu:x86-64-v2`"
+            }
+        }
+    }
+}
+
+/// A kernel that could not be bound or run.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum RuntimeError {
+    /// See [`LoadError`].
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Too few or too many arguments.
+    #[error(
+        "the kernel `{kernel}` takes {expected} arguments, captured resources included, and got {got}"
+    )]
+    ArgumentCount {
+        kernel: String,
+        expected: usize,
+        got: usize,
+    },
+    /// A buffer where a value is expected, or the like.
+    #[error("argument {index} is {expected}, got {got}")]
+    ArgumentKind {
+        index: usize,
+        expected: String,
+        got: &'static str,
+    },
+    /// A value of the wrong number of bytes.
+    #[error("argument {index}, a `{ty}`, has {expected} bytes, got {got}")]
+    ArgumentSize {
+        index: usize,
+        ty: String,
+        expected: u64,
+        got: u64,
+    },
+    /// An image whose storage does not hold what the kernel reads or writes.
+    #[error(
+        "argument {index} is `{ty}`, which cannot be an image of {dimension} dimensions stored as `{storage}`"
+    )]
+    ImageMismatch {
+        index: usize,
+        ty: String,
+        dimension: u32,
+        storage: PixelStorage,
+    },
+    /// A view that passes its buffer's end or does not start at an element's alignment.
+    #[error(
+        "argument {index} is a view of bytes {start} to {end} of a buffer of {size}; it must lie inside and start at a multiple of {align}"
+    )]
+    View {
+        index: usize,
+        start: usize,
+        end: usize,
+        size: usize,
+        align: u64,
+    },
+    /// An argument kind that this device does not have.
+    #[error("argument {index} is {kind}, which the device `cpu` does not support yet")]
+    UnsupportedArgument { index: usize, kind: &'static str },
+    /// The host has no memory left.
+    #[error("out of memory: {bytes} bytes were asked for")]
+    OutOfMemory { bytes: u64 },
+    /// An image without texels, too large, or of a storage that kernels cannot access.
+    #[error("an image of {size:?} texels stored as `{storage}` cannot be made: {reason}")]
+    ImageShape {
+        size: [u32; 3],
+        storage: PixelStorage,
+        reason: &'static str,
+    },
+    /// An upload or download of the wrong length.
+    #[error("the data has {got} {unit}, expected {expected}")]
+    DataSize {
+        expected: u64,
+        got: u64,
+        unit: &'static str,
+    },
+    /// More blocks than can be counted.
+    #[error("a dispatch of {0:?} has too many blocks")]
+    GridTooLarge([u32; 3]),
+    /// An assertion in the kernel failed.
+    #[error("assertion failed in the kernel `{kernel}` at dispatch id ({}, {}, {}){}", dispatch_id[0], dispatch_id[1], dispatch_id[2], colon(message))]
+    Assert {
+        kernel: String,
+        message: String,
+        dispatch_id: [u32; 3],
+    },
+    /// An index out of bounds, under `--bounds trap`.
+    #[error("index {index} is out of bounds of {} in the kernel `{kernel}` at dispatch id ({}, {}, {}){}", place(*argument, name), dispatch_id[0], dispatch_id[1], dispatch_id[2], colon(message))]
+    OutOfBounds {
+        kernel: String,
+        /// Position of the argument, captured resources included; `None` for a local or shared array.
+        argument: Option<u32>,
+        /// The argument's name, if the metadata has it.
+        name: Option<String>,
+        /// The index; negative ones are those of signed indices.
+        index: i64,
+        dispatch_id: [u32; 3],
+        /// What was accessed, in the compiler's words; may be empty.
+        message: String,
+    },
+    /// An assertion failed or an index was out of bounds, but the log was full of output before it.
+    #[error(
+        "the kernel `{kernel}` stopped at a failed assertion or an index out of bounds, but its log had no room to say which"
+    )]
+    FaultLost { kernel: String },
+    /// The kernel wrote a log that its metadata does not describe.
+    #[error("the log of the kernel `{kernel}` cannot be read: {reason}")]
+    BadLog {
+        kernel: String,
+        reason: &'static str,
+    },
+}
+
+fn colon(message: &str) -> String {
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    }
+}
+
+fn place(argument: Option<u32>, name: &Option<String>) -> String {
+    match (argument, name) {
+        (None, _) => "a local or shared array".into(),
+        (Some(i), None) => format!("argument {i}"),
+        (Some(i), Some(name)) => format!("argument {i} (`{name}`)"),
+    }
+}
+
+impl RuntimeError {
+    /// The stable diagnostic code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Load(e) => e.code(),
+            Self::ArgumentCount { .. } => "L1120",
+            Self::ArgumentKind { .. } => "L1121",
+            Self::ArgumentSize { .. } => "L1122",
+            Self::ImageMismatch { .. } => "L1123",
+            Self::View { .. } => "L1124",
+            Self::UnsupportedArgument { .. } => "L1125",
+            Self::OutOfMemory { .. } => "L1130",
+            Self::ImageShape { .. } => "L1131",
+            Self::DataSize { .. } => "L1132",
+            Self::GridTooLarge(_) => "L1133",
+            Self::Assert { .. } => "L1140",
+            Self::OutOfBounds { .. } => "L1141",
+            Self::FaultLost { .. } => "L1142",
+            Self::BadLog { .. } => "L1143",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Load(e) => e.help(),
+            Self::ArgumentCount { .. } | Self::ArgumentKind { .. } => {
+                "`luisac inspect` lists the arguments in their order"
+            }
+            Self::ArgumentSize { .. } => {
+                "give the value in its memory form: a 3-vector has four words, a bool one byte"
+            }
+            Self::ImageMismatch { .. } => {
+                "float images take any storage, int and uint images the integer storages byte, short, int"
+            }
+            Self::View { .. } => "choose another range of the buffer",
+            Self::UnsupportedArgument { .. } => {
+                "use `--device interp` where it holds what the kernel needs"
+            }
+            Self::OutOfMemory { .. } => "use smaller buffers or images",
+            Self::ImageShape { .. } => {
+                "give at least one texel on each axis and a storage that is not compressed"
+            }
+            Self::DataSize { .. } => "the data must fill the whole range",
+            Self::GridTooLarge(_) => "dispatch less at once",
+            Self::Assert { .. } => "the kernel's own check failed; look at its inputs",
+            Self::OutOfBounds { .. } => {
+                "look at the size of the argument and how the kernel computes the index"
+            }
+            Self::FaultLost { .. } => "print less, so that the log has room",
+            Self::BadLog { .. } => "use the metadata that was written with the object",
+        }
+    }
+}
