@@ -65,13 +65,9 @@ impl Kernel {
                 got: arguments.len(),
             });
         }
-        let images = arguments.iter().filter_map(|a| {
-            if let Arg::Image(i) = a {
-                Some(i.view())
-            } else {
-                None
-            }
-        });
+        let images = arguments
+            .iter()
+            .filter_map(|a| if let Arg::Image(i) = a { Some(i.view()) } else { None });
         let views: Box<[ImageView]> = images.collect();
         let mut view = views.iter();
         let mut params = Memory::zeroed(metadata.params.size as usize)?;
@@ -87,10 +83,7 @@ impl Kernel {
                 (ArgumentKind::Buffer, Arg::View(b, range)) => {
                     check_view(index, argument, b, range)?;
                     // Inside the buffer, so the sum is an address in it or just behind it.
-                    (
-                        b.0.address() as u64 + range.start as u64,
-                        range.len() as u64,
-                    )
+                    (b.0.address() as u64 + range.start as u64, range.len() as u64)
                 }
                 (ArgumentKind::Image, Arg::Image(image)) => {
                     check_image(index, argument, image)?;
@@ -99,17 +92,10 @@ impl Kernel {
                 }
                 (ArgumentKind::Value | ArgumentKind::Buffer | ArgumentKind::Image, given) => {
                     let expected = format!("{} (`{}`)", kind_name(argument.kind), argument.ty);
-                    return Err(RuntimeError::ArgumentKind {
-                        index,
-                        expected,
-                        got: given.name(),
-                    });
+                    return Err(RuntimeError::ArgumentKind { index, expected, got: given.name() });
                 }
                 (kind, _) => {
-                    return Err(RuntimeError::UnsupportedArgument {
-                        index,
-                        kind: kind_name(kind),
-                    });
+                    return Err(RuntimeError::UnsupportedArgument { index, kind: kind_name(kind) });
                 }
             };
             put(block, argument.offset, &pair.0.to_le_bytes());
@@ -128,10 +114,7 @@ impl Kernel {
 
 /// Offsets come from checked metadata; one that still did not fit would be dropped, not written elsewhere.
 fn put(block: &mut [u8], offset: u32, bytes: &[u8]) {
-    if let Some(target) = block
-        .get_mut(offset as usize..)
-        .and_then(|b| b.get_mut(..bytes.len()))
-    {
+    if let Some(target) = block.get_mut(offset as usize..).and_then(|b| b.get_mut(..bytes.len())) {
         target.copy_from_slice(bytes);
     }
 }
@@ -152,12 +135,7 @@ fn check_value(index: usize, argument: &Argument, bytes: &[u8]) -> Result<(), Ru
     if expected == got {
         return Ok(());
     }
-    Err(RuntimeError::ArgumentSize {
-        index,
-        ty: argument.ty.clone(),
-        expected,
-        got,
-    })
+    Err(RuntimeError::ArgumentSize { index, ty: argument.ty.clone(), expected, got })
 }
 
 fn check_view(
@@ -170,13 +148,7 @@ fn check_view(
     if start <= end && end <= size && (start as u64).is_multiple_of(align.max(1)) {
         return Ok(());
     }
-    Err(RuntimeError::View {
-        index,
-        start,
-        end,
-        size,
-        align,
-    })
+    Err(RuntimeError::View { index, start, end, size, align })
 }
 
 fn check_image(index: usize, argument: &Argument, image: &Image) -> Result<(), RuntimeError> {
@@ -188,12 +160,7 @@ fn check_image(index: usize, argument: &Argument, image: &Image) -> Result<(), R
     {
         return Ok(());
     }
-    Err(RuntimeError::ImageMismatch {
-        index,
-        ty: argument.ty.clone(),
-        dimension,
-        storage,
-    })
+    Err(RuntimeError::ImageMismatch { index, ty: argument.ty.clone(), dimension, storage })
 }
 
 impl Launch<'_> {

@@ -30,11 +30,7 @@ impl Workers {
     /// The pool, or nothing if the system gave no threads; the caller then works alone.
     pub(crate) fn pool(&self) -> Option<&ThreadPool> {
         let build = || {
-            ThreadPoolBuilder::new()
-                .num_threads(self.threads)
-                .stack_size(WORKER_STACK)
-                .build()
-                .ok()
+            ThreadPoolBuilder::new().num_threads(self.threads).stack_size(WORKER_STACK).build().ok()
         };
         self.pool.get_or_init(build).as_ref()
     }
@@ -44,10 +40,8 @@ impl Device {
     /// The CPU, with a thread for each processor, or as many as `RAYON_NUM_THREADS` says.
     #[must_use]
     pub fn cpu() -> Self {
-        let asked = std::env::var("RAYON_NUM_THREADS")
-            .ok()
-            .and_then(|n| n.parse().ok())
-            .filter(|n| *n > 0);
+        let asked =
+            std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         Self::cpu_with_threads(asked.unwrap_or_else(here))
     }
@@ -55,12 +49,7 @@ impl Device {
     /// The CPU with this many threads, at least one.
     #[must_use]
     pub fn cpu_with_threads(threads: usize) -> Self {
-        Self {
-            workers: Arc::new(Workers {
-                threads: threads.max(1),
-                pool: OnceLock::new(),
-            }),
-        }
+        Self { workers: Arc::new(Workers { threads: threads.max(1), pool: OnceLock::new() }) }
     }
 
     /// A buffer of `bytes` zeros.
@@ -107,19 +96,13 @@ impl Device {
     /// without bounds checks must not be dispatched so that it leaves its buffers. (Objects that were damaged so that
     /// they cannot be loaded are found; code cannot be judged.)
     pub unsafe fn load(&self, object: &[u8], metadata: Metadata) -> Result<Kernel, RuntimeError> {
-        metadata
-            .check()
-            .map_err(|e| LoadError::Damaged(e.to_string()))?;
+        metadata.check().map_err(|e| LoadError::Damaged(e.to_string()))?;
         if !metadata.is_for("cpu") {
             return Err(LoadError::WrongTarget(metadata.target).into());
         }
         check_features(&metadata.target)?;
         let code = Code::load(object, &metadata.entry)?;
-        Ok(Kernel {
-            code,
-            metadata,
-            workers: self.workers.clone(),
-        })
+        Ok(Kernel { code, metadata, workers: self.workers.clone() })
     }
 }
 
@@ -146,14 +129,10 @@ fn check_features(target: &str) -> Result<(), LoadError> {
             (4, "AVX-512DQ", std::is_x86_feature_detected!("avx512dq")),
             (4, "AVX-512CD", std::is_x86_feature_detected!("avx512cd")),
         ];
-        if let Some((_, feature, _)) = levels
-            .into_iter()
-            .find(|(least, _, here)| *least <= level && !here)
+        if let Some((_, feature, _)) =
+            levels.into_iter().find(|(least, _, here)| *least <= level && !here)
         {
-            return Err(LoadError::MissingFeature {
-                target: target.to_owned(),
-                feature,
-            });
+            return Err(LoadError::MissingFeature { target: target.to_owned(), feature });
         }
     }
     let _ = target;
@@ -197,11 +176,7 @@ impl Buffer {
         if done {
             Ok(())
         } else {
-            Err(RuntimeError::DataSize {
-                expected,
-                got: len as u64,
-                unit: "bytes",
-            })
+            Err(RuntimeError::DataSize { expected, got: len as u64, unit: "bytes" })
         }
     }
 

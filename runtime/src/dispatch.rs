@@ -85,9 +85,7 @@ impl<'a> Job<'a> {
         for axis in 0..3 {
             grid[axis] = u64::from(size[axis].div_ceil(metadata.block_size[axis].max(1)));
         }
-        let blocks = grid[0]
-            .checked_mul(grid[1])
-            .and_then(|b| b.checked_mul(grid[2]));
+        let blocks = grid[0].checked_mul(grid[1]).and_then(|b| b.checked_mul(grid[2]));
         // Half the range is left for counters that run past the end.
         let Some(blocks) = blocks.filter(|b| *b < 1 << 63) else {
             return Err(RuntimeError::GridTooLarge(size));
@@ -164,16 +162,8 @@ impl<'a> Job<'a> {
 
     fn block(&self, index: u64, scratch: *mut u8) {
         let [x, y] = self.grid;
-        let block_id = [
-            (index % x) as u32,
-            (index / x % y) as u32,
-            (index / x / y) as u32,
-        ];
-        let block = BlockConfig {
-            block_id,
-            reserved: 0,
-            scratch,
-        };
+        let block_id = [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32];
+        let block = BlockConfig { block_id, reserved: 0, scratch };
         // SAFETY: the parameter block follows the kernel's metadata and points to resources that `launch` borrows;
         // the scratch memory is this thread's alone. For the code itself, whoever loaded it has vouched.
         unsafe { (self.entry)(self.params, &block) }

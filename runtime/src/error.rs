@@ -101,47 +101,23 @@ pub enum RuntimeError {
     #[error(
         "the kernel `{kernel}` takes {expected} arguments, captured resources included, and got {got}"
     )]
-    ArgumentCount {
-        kernel: String,
-        expected: usize,
-        got: usize,
-    },
+    ArgumentCount { kernel: String, expected: usize, got: usize },
     /// A buffer where a value is expected, or the like.
     #[error("argument {index} is {expected}, got {got}")]
-    ArgumentKind {
-        index: usize,
-        expected: String,
-        got: &'static str,
-    },
+    ArgumentKind { index: usize, expected: String, got: &'static str },
     /// A value of the wrong number of bytes.
     #[error("argument {index}, a `{ty}`, has {expected} bytes, got {got}")]
-    ArgumentSize {
-        index: usize,
-        ty: String,
-        expected: u64,
-        got: u64,
-    },
+    ArgumentSize { index: usize, ty: String, expected: u64, got: u64 },
     /// An image whose storage does not hold what the kernel reads or writes.
     #[error(
         "argument {index} is `{ty}`, which cannot be an image of {dimension} dimensions stored as `{storage}`"
     )]
-    ImageMismatch {
-        index: usize,
-        ty: String,
-        dimension: u32,
-        storage: PixelStorage,
-    },
+    ImageMismatch { index: usize, ty: String, dimension: u32, storage: PixelStorage },
     /// A view that passes its buffer's end or does not start at an element's alignment.
     #[error(
         "argument {index} is a view of bytes {start} to {end} of a buffer of {size}; it must lie inside and start at a multiple of {align}"
     )]
-    View {
-        index: usize,
-        start: usize,
-        end: usize,
-        size: usize,
-        align: u64,
-    },
+    View { index: usize, start: usize, end: usize, size: usize, align: u64 },
     /// An argument kind that this device does not have.
     #[error("argument {index} is {kind}, which the device `cpu` does not support yet")]
     UnsupportedArgument { index: usize, kind: &'static str },
@@ -150,28 +126,16 @@ pub enum RuntimeError {
     OutOfMemory { bytes: u64 },
     /// An image without texels, too large, or of a storage that kernels cannot access.
     #[error("an image of {size:?} texels stored as `{storage}` cannot be made: {reason}")]
-    ImageShape {
-        size: [u32; 3],
-        storage: PixelStorage,
-        reason: &'static str,
-    },
+    ImageShape { size: [u32; 3], storage: PixelStorage, reason: &'static str },
     /// An upload or download of the wrong length.
     #[error("the data has {got} {unit}, expected {expected}")]
-    DataSize {
-        expected: u64,
-        got: u64,
-        unit: &'static str,
-    },
+    DataSize { expected: u64, got: u64, unit: &'static str },
     /// More blocks than can be counted.
     #[error("a dispatch of {0:?} has too many blocks")]
     GridTooLarge([u32; 3]),
     /// An assertion in the kernel failed.
     #[error("assertion failed in the kernel `{kernel}` at dispatch id ({}, {}, {}){}", dispatch_id[0], dispatch_id[1], dispatch_id[2], colon(message))]
-    Assert {
-        kernel: String,
-        message: String,
-        dispatch_id: [u32; 3],
-    },
+    Assert { kernel: String, message: String, dispatch_id: [u32; 3] },
     /// An index out of bounds, under `--bounds trap`.
     #[error("index {index} is out of bounds of {} in the kernel `{kernel}` at dispatch id ({}, {}, {}){}", place(*argument, name), dispatch_id[0], dispatch_id[1], dispatch_id[2], colon(message))]
     OutOfBounds {
@@ -193,18 +157,11 @@ pub enum RuntimeError {
     FaultLost { kernel: String },
     /// The kernel wrote a log that its metadata does not describe.
     #[error("the log of the kernel `{kernel}` cannot be read: {reason}")]
-    BadLog {
-        kernel: String,
-        reason: &'static str,
-    },
+    BadLog { kernel: String, reason: &'static str },
 }
 
 fn colon(message: &str) -> String {
-    if message.is_empty() {
-        String::new()
-    } else {
-        format!(": {message}")
-    }
+    if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
 fn place(argument: Option<u32>, name: &Option<String>) -> String {

@@ -63,31 +63,19 @@ impl Image {
         dimension: u32,
         size: [u32; 3],
     ) -> Result<Self, RuntimeError> {
-        let wrong = |reason| {
-            Err(RuntimeError::ImageShape {
-                size,
-                storage,
-                reason,
-            })
-        };
+        let wrong = |reason| Err(RuntimeError::ImageShape { size, storage, reason });
         if !storage.is_storage() {
             return wrong("kernels cannot access compressed texels");
         }
         if size.contains(&0) {
             return wrong("it has no texels");
         }
-        let bytes = size
-            .iter()
-            .try_fold(u64::from(storage.bytes()), |a, &b| a.checked_mul(b.into()));
+        let bytes =
+            size.iter().try_fold(u64::from(storage.bytes()), |a, &b| a.checked_mul(b.into()));
         let Some(bytes) = bytes.and_then(|b| usize::try_from(b).ok()) else {
             return wrong("it is too large");
         };
-        Ok(Self {
-            memory: Memory::zeroed(bytes)?,
-            storage,
-            dimension,
-            size,
-        })
+        Ok(Self { memory: Memory::zeroed(bytes)?, storage, dimension, size })
     }
 
     /// How texels are stored.
@@ -128,11 +116,8 @@ impl Image {
             });
         }
         let (storage, bytes) = (self.storage, self.storage.bytes() as usize);
-        for (target, source) in self
-            .memory
-            .bytes_mut()
-            .chunks_exact_mut(bytes)
-            .zip(data.chunks_exact(channels))
+        for (target, source) in
+            self.memory.bytes_mut().chunks_exact_mut(bytes).zip(data.chunks_exact(channels))
         {
             let mut value = [T::default(); 4];
             value[..channels].copy_from_slice(source);

@@ -18,13 +18,8 @@ pub(crate) fn decode(
     log: &[u8],
     print: &mut dyn FnMut(&str),
 ) -> Result<u64, RuntimeError> {
-    let bad = |reason| RuntimeError::BadLog {
-        kernel: metadata.kernel.clone(),
-        reason,
-    };
-    let (used, data) = log
-        .split_first_chunk()
-        .ok_or_else(|| bad("it is too short"))?;
+    let bad = |reason| RuntimeError::BadLog { kernel: metadata.kernel.clone(), reason };
+    let (used, data) = log.split_first_chunk().ok_or_else(|| bad("it is too short"))?;
     let used = u64::from_le_bytes(*used);
     let fault_lost = used & LOG_FAULT_LOST != 0;
     let used = used & !LOG_FAULT_LOST;
@@ -32,9 +27,8 @@ pub(crate) fn decode(
     let end = used.min(data.len() as u64) as usize;
     let mut at = 0;
     let mut fault: Option<([u32; 3], RuntimeError)> = None;
-    while let Some(header) = data[..end]
-        .get(at..)
-        .and_then(|d| d.first_chunk::<{ LOG_HEADER_BYTES as usize }>())
+    while let Some(header) =
+        data[..end].get(at..).and_then(|d| d.first_chunk::<{ LOG_HEADER_BYTES as usize }>())
     {
         let size = word(header, 0) as usize;
         let format = metadata.formats.get(word(header, 4) as usize);
@@ -56,10 +50,7 @@ pub(crate) fn decode(
             FormatKind::Assert | FormatKind::Trap => {
                 let (id, error) = read_fault(metadata, format, arguments);
                 let order = |id: [u32; 3]| [id[2], id[1], id[0]];
-                if fault
-                    .as_ref()
-                    .is_none_or(|(first, _)| order(id) < order(*first))
-                {
+                if fault.as_ref().is_none_or(|(first, _)| order(id) < order(*first)) {
                     fault = Some((id, error));
                 }
             }
@@ -68,19 +59,14 @@ pub(crate) fn decode(
     }
     match fault {
         Some((_, error)) => Err(error),
-        None if fault_lost => Err(RuntimeError::FaultLost {
-            kernel: metadata.kernel.clone(),
-        }),
+        None if fault_lost => Err(RuntimeError::FaultLost { kernel: metadata.kernel.clone() }),
         None => Ok(used.saturating_sub(at as u64)),
     }
 }
 
 /// The little-endian word at `offset`; zero if it passes the end, which the format's size has ruled out.
 fn word(bytes: &[u8], offset: u32) -> u32 {
-    bytes
-        .get(offset as usize..)
-        .and_then(|b| b.first_chunk())
-        .map_or(0, |b| u32::from_le_bytes(*b))
+    bytes.get(offset as usize..).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b))
 }
 
 fn read_fault(metadata: &Metadata, format: &Format, arguments: &[u8]) -> ([u32; 3], RuntimeError) {
@@ -91,31 +77,12 @@ fn read_fault(metadata: &Metadata, format: &Format, arguments: &[u8]) -> ([u32; 
     let dispatch_id = [0, 4, 8].map(|o| word(arguments, id_at + o));
     let (kernel, message) = (metadata.kernel.clone(), format.text.clone());
     if format.kind == FormatKind::Assert {
-        return (
-            dispatch_id,
-            RuntimeError::Assert {
-                kernel,
-                message,
-                dispatch_id,
-            },
-        );
+        return (dispatch_id, RuntimeError::Assert { kernel, message, dispatch_id });
     }
     let argument = Some(word(arguments, trap_record::ARGUMENT)).filter(|a| *a != TRAP_LOCAL_ARRAY);
     let name = argument.and_then(|a| metadata.arguments.get(a as usize)?.name.clone());
-    let (low, high) = (
-        word(arguments, trap_record::INDEX),
-        word(arguments, trap_record::INDEX + 4),
-    );
+    let (low, high) =
+        (word(arguments, trap_record::INDEX), word(arguments, trap_record::INDEX + 4));
     let index = (u64::from(high) << 32 | u64::from(low)) as i64;
-    (
-        dispatch_id,
-        RuntimeError::OutOfBounds {
-            kernel,
-            argument,
-            name,
-            index,
-            dispatch_id,
-            message,
-        },
-    )
+    (dispatch_id, RuntimeError::OutOfBounds { kernel, argument, name, index, dispatch_id, message })
 }

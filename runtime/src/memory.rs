@@ -25,9 +25,7 @@ unsafe impl Send for Memory {}
 impl Memory {
     /// Zeroed memory, aligned to [`RESOURCE_ALIGN`]. Untouched pages cost nothing.
     pub(crate) fn zeroed(bytes: usize) -> Result<Self, RuntimeError> {
-        let out_of_memory = || RuntimeError::OutOfMemory {
-            bytes: bytes as u64,
-        };
+        let out_of_memory = || RuntimeError::OutOfMemory { bytes: bytes as u64 };
         let layout = Layout::from_size_align(bytes, RESOURCE_ALIGN).map_err(|_| out_of_memory())?;
         let address = if bytes == 0 {
             layout.dangling_ptr()
@@ -35,11 +33,7 @@ impl Memory {
             // SAFETY: the layout's size is not zero.
             NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?
         };
-        Ok(Self {
-            address,
-            layout,
-            not_sync: PhantomData,
-        })
+        Ok(Self { address, layout, not_sync: PhantomData })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -57,9 +51,7 @@ impl Memory {
 
     /// Copies `data` to `offset`, or says false if it does not fit.
     pub(crate) fn write(&self, offset: usize, data: &[u8]) -> bool {
-        let fits = offset
-            .checked_add(data.len())
-            .is_some_and(|end| end <= self.len());
+        let fits = offset.checked_add(data.len()).is_some_and(|end| end <= self.len());
         if fits {
             // SAFETY: the range lies inside the memory; `data` is no part of it, since nobody can hold a reference
             // into it beside `&self`; no kernel runs, since a dispatch blocks this thread, the only one with `&self`.
@@ -75,9 +67,7 @@ impl Memory {
 
     /// Fills `data` from `offset`, or says false if there is not so much.
     pub(crate) fn read(&self, offset: usize, data: &mut [u8]) -> bool {
-        let fits = offset
-            .checked_add(data.len())
-            .is_some_and(|end| end <= self.len());
+        let fits = offset.checked_add(data.len()).is_some_and(|end| end <= self.len());
         if fits {
             // SAFETY: as in `write`.
             unsafe {

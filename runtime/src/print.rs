@@ -23,11 +23,7 @@ pub(crate) fn line(format: &Format, arguments: &[u8]) -> Option<String> {
             continue;
         }
         // What stands between the braces chooses a style in other systems; ours has one.
-        let end = if rest.starts_with('{') {
-            rest.find('}').map_or(1, |e| e + 1)
-        } else {
-            1
-        };
+        let end = if rest.starts_with('{') { rest.find('}').map_or(1, |e| e + 1) } else { 1 };
         match values.next().filter(|_| end > 1) {
             Some(value) => {
                 let layout = DataLayout::parse(&value.ty).ok()?;
@@ -57,11 +53,7 @@ fn write_value(out: &mut String, layout: &DataLayout, bytes: &[u8]) -> Option<()
             Piece::Text(text) => out.push_str(text),
             Piece::Elements(element, at, left) => {
                 if left > 1 {
-                    stack.push(Piece::Elements(
-                        element,
-                        at + layout.size(element),
-                        left - 1,
-                    ));
+                    stack.push(Piece::Elements(element, at + layout.size(element), left - 1));
                     stack.push(Piece::Text(", "));
                 }
                 stack.push(Piece::Value(element, at));
@@ -112,9 +104,7 @@ fn write_vector(out: &mut String, scalar: Scalar, n: u32, bytes: &[u8], at: u64)
 }
 
 fn write_scalar(out: &mut String, scalar: Scalar, bytes: &[u8], at: u64) -> Option<()> {
-    let bytes = bytes
-        .get(usize::try_from(at).ok()?..)?
-        .get(..scalar.bytes() as usize)?;
+    let bytes = bytes.get(usize::try_from(at).ok()?..)?.get(..scalar.bytes() as usize)?;
     let bits = bytes.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
     // A `String` takes everything that is written to it.
     let _ = match scalar {
@@ -125,11 +115,9 @@ fn write_scalar(out: &mut String, scalar: Scalar, bytes: &[u8], at: u64) -> Opti
         Scalar::Long => write!(out, "{}", bits as i64),
         Scalar::UByte | Scalar::UShort | Scalar::UInt | Scalar::ULong => write!(out, "{bits}"),
         Scalar::Half => write_half(out, f16::from_bits(bits as u16)),
-        Scalar::Float => write_float(
-            out,
-            f32::from_bits(bits as u32),
-            f64::from(f32::from_bits(bits as u32)),
-        ),
+        Scalar::Float => {
+            write_float(out, f32::from_bits(bits as u32), f64::from(f32::from_bits(bits as u32)))
+        }
         Scalar::Double => write_float(out, f64::from_bits(bits), f64::from_bits(bits)),
         Scalar::Int4 => write!(out, "{}", (bits as i8) << 4 >> 4),
         Scalar::Float8E4M3 => write_small(out, bits, 4, 3, false),
@@ -143,9 +131,7 @@ fn write_scalar(out: &mut String, scalar: Scalar, bytes: &[u8], at: u64) -> Opti
 fn write_half(out: &mut String, value: f16) -> std::fmt::Result {
     let wide = f64::from(value);
     let mut shortest = (0..5).map(|digits| format!("{wide:.digits$e}").parse().unwrap_or(wide));
-    let shortest = { shortest }
-        .find(|s| f16::from_f64(*s) == value)
-        .unwrap_or(wide);
+    let shortest = { shortest }.find(|s| f16::from_f64(*s) == value).unwrap_or(wide);
     write_float(out, shortest, wide)
 }
 
@@ -167,11 +153,7 @@ fn write_small(
         (0, f) => f as f64 * 2f64.powi(1 - bias - mantissa as i32),
         (b, f) => ((1 << mantissa) + f) as f64 * 2f64.powi(b as i32 - bias - mantissa as i32),
     };
-    let value = if bits >> (exponent + mantissa) & 1 == 1 {
-        -value
-    } else {
-        value
-    };
+    let value = if bits >> (exponent + mantissa) & 1 == 1 { -value } else { value };
     // Every such value is a short decimal, so the digits of the double are those of the small float.
     write_float(out, value, value)
 }
@@ -180,11 +162,7 @@ fn write_small(
 /// two digits and a sign.
 fn write_float(out: &mut String, value: impl LowerExp, wide: f64) -> std::fmt::Result {
     if wide.is_nan() {
-        return out.write_str(if wide.is_sign_negative() {
-            "-nan"
-        } else {
-            "nan"
-        });
+        return out.write_str(if wide.is_sign_negative() { "-nan" } else { "nan" });
     }
     if wide.is_infinite() {
         return out.write_str(if wide < 0.0 { "-inf" } else { "inf" });
@@ -226,17 +204,10 @@ mod tests {
     fn prints(format: &str, arguments: &[(&str, u32)], bytes: &[u8], text: &str) {
         let arguments = arguments
             .iter()
-            .map(|(ty, offset)| FormatArgument {
-                ty: (*ty).into(),
-                offset: *offset,
-            })
+            .map(|(ty, offset)| FormatArgument { ty: (*ty).into(), offset: *offset })
             .collect();
-        let format = Format {
-            kind: FormatKind::Print,
-            text: format.into(),
-            arguments,
-            record_size: 0,
-        };
+        let format =
+            Format { kind: FormatKind::Print, text: format.into(), arguments, record_size: 0 };
         assert_eq!(line(&format, bytes).as_deref(), Some(text));
     }
 
@@ -277,17 +248,11 @@ mod tests {
         shows("byte", &[0xff], "-1");
         shows("ulong", &[0xff; 8], "18446744073709551615");
         shows("int4", &[0x0f], "-1");
-        shows(
-            "vector<short,3>",
-            &[1, 0, 2, 0, 0xff, 0xff, 9, 9],
-            "(1, 2, -1)",
-        );
-        let m: Vec<u8> = [
-            1.0f32, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0, 0.0, 7.0, 8.0, 9.0, 0.0,
-        ]
-        .iter()
-        .flat_map(|f| f.to_le_bytes())
-        .collect();
+        shows("vector<short,3>", &[1, 0, 2, 0, 0xff, 0xff, 9, 9], "(1, 2, -1)");
+        let m: Vec<u8> = [1.0f32, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0, 0.0, 7.0, 8.0, 9.0, 0.0]
+            .iter()
+            .flat_map(|f| f.to_le_bytes())
+            .collect();
         shows("matrix<3>", &m, "<(1, 2, 3), (4, 5, 6), (7, 8, 9)>");
         shows(
             "struct<4,array<ubyte,3>,int,struct<1>>",
@@ -299,12 +264,7 @@ mod tests {
 
     #[test]
     fn formats() {
-        prints(
-            "a {} b {} {{x}} {",
-            &[("ubyte", 0), ("ubyte", 3)],
-            &[1, 0, 0, 4],
-            "a 1 b 4 {x} {",
-        );
+        prints("a {} b {} {{x}} {", &[("ubyte", 0), ("ubyte", 3)], &[1, 0, 0, 4], "a 1 b 4 {x} {");
         prints("{} {}", &[("ubyte", 0)], &[1], "1 {}");
         prints("{:>8} }", &[("ubyte", 0)], &[1], "1 }");
         prints("none", &[], &[], "none");
@@ -315,10 +275,7 @@ mod tests {
         let format = Format {
             kind: FormatKind::Print,
             text: "{}".into(),
-            arguments: vec![FormatArgument {
-                ty: "int".into(),
-                offset: 1,
-            }],
+            arguments: vec![FormatArgument { ty: "int".into(), offset: 1 }],
             record_size: 0,
         };
         assert_eq!(line(&format, &[0; 4]), None);

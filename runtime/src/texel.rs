@@ -17,12 +17,7 @@ fn unpack(storage: PixelStorage, texel: &[u8]) -> Raw {
             }
         }
         TexelKind::Packed1010102 => {
-            raw = [
-                word() & 0x3ff,
-                word() >> 10 & 0x3ff,
-                word() >> 20 & 0x3ff,
-                word() >> 30,
-            ]
+            raw = [word() & 0x3ff, word() >> 10 & 0x3ff, word() >> 20 & 0x3ff, word() >> 30]
         }
         TexelKind::Packed111110 => raw = [word() & 0x7ff, word() >> 11 & 0x7ff, word() >> 22, 0],
         TexelKind::Block { .. } => {}
@@ -110,8 +105,8 @@ pub(crate) fn from_f32(storage: PixelStorage, value: [f32; 4], texel: &mut [u8])
     let kind = storage.kind();
     let mut raw = [0; 4];
     for c in 0..4 {
-        // `max` drops a NaN.
-        let unit = value[c].max(0.0).min(1.0);
+        // A NaN is not greater than zero.
+        let unit = if value[c] > 0.0 { value[c].min(1.0) } else { 0.0 };
         raw[c] = match kind {
             TexelKind::Int { bits: 32 } => {
                 (f64::from(unit) * f64::from(u32::MAX)).round_ties_even() as u32
@@ -151,25 +146,13 @@ mod tests {
 
     #[test]
     fn floats_are_clamped_scaled_and_rounded_half_to_even() {
-        written(
-            PixelStorage::Byte4,
-            [-1.0, 0.5, 2.0, f32::NAN],
-            &[0, 128, 255, 0],
-        );
+        written(PixelStorage::Byte4, [-1.0, 0.5, 2.0, f32::NAN], &[0, 128, 255, 0]);
         written(PixelStorage::Byte2, [0.1, 1.0, 9.0, 9.0], &[26, 255]);
         written(PixelStorage::Short1, [1.0; 4], &[255, 255]);
         written(PixelStorage::Int1, [1.0; 4], &[255; 4]);
-        written(
-            PixelStorage::R10G10B10A2,
-            [1.0, 0.0, 1.0, 1.0],
-            &0xfff0_03ffu32.to_le_bytes(),
-        );
+        written(PixelStorage::R10G10B10A2, [1.0, 0.0, 1.0, 1.0], &0xfff0_03ffu32.to_le_bytes());
         written(PixelStorage::Half1, [65520.0; 4], &[0, 0x7c]);
-        written(
-            PixelStorage::Float2,
-            [1.5, -0.0, 0.0, 0.0],
-            &[0, 0, 0xc0, 0x3f, 0, 0, 0, 0x80],
-        );
+        written(PixelStorage::Float2, [1.5, -0.0, 0.0, 0.0], &[0, 0, 0xc0, 0x3f, 0, 0, 0, 0x80]);
     }
 
     #[test]
@@ -179,10 +162,7 @@ mod tests {
         assert_eq!(to_u32(PixelStorage::Byte4, &texel), [255, 2, 3, 255]);
         from_u32(PixelStorage::R10G10B10A2, [1025, 2, 3, 7], &mut texel);
         assert_eq!(to_u32(PixelStorage::R10G10B10A2, &texel), [1, 2, 3, 3]);
-        assert_eq!(
-            to_f32(PixelStorage::Byte2, &[255, 51]),
-            [1.0, 0.2, 0.0, 0.0]
-        );
+        assert_eq!(to_f32(PixelStorage::Byte2, &[255, 51]), [1.0, 0.2, 0.0, 0.0]);
     }
 
     #[test]
@@ -203,9 +183,7 @@ mod tests {
     #[test]
     fn every_storage_gives_back_what_it_holds() {
         for s in PixelStorage::ALL.into_iter().filter(|s| s.is_storage()) {
-            let texel: Vec<u8> = (0..s.bytes() as u8)
-                .map(|i| i.wrapping_mul(17) ^ 3)
-                .collect();
+            let texel: Vec<u8> = (0..s.bytes() as u8).map(|i| i.wrapping_mul(17) ^ 3).collect();
             let mut back = vec![0; texel.len()];
             from_u32(s, to_u32(s, &texel), &mut back);
             assert_eq!(back, texel, "{s}");

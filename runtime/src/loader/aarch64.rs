@@ -7,10 +7,7 @@ use crate::LoadError;
 
 /// Whether the relocation goes through a slot that holds the symbol's address.
 pub(super) fn needs_slot(kind: u32) -> bool {
-    matches!(
-        kind,
-        elf::R_AARCH64_ADR_GOT_PAGE | elf::R_AARCH64_LD64_GOT_LO12_NC
-    )
+    matches!(kind, elf::R_AARCH64_ADR_GOT_PAGE | elf::R_AARCH64_LD64_GOT_LO12_NC)
 }
 
 /// Bits `low..low + width` of an instruction.
@@ -84,10 +81,7 @@ pub(super) fn synchronise(code: &[u8]) {
     use std::arch::asm;
     // The smallest line that any implementation has; smaller steps than needed do no harm.
     const LINE: usize = 16;
-    let (start, end) = (
-        code.as_ptr() as usize & !(LINE - 1),
-        code.as_ptr() as usize + code.len(),
-    );
+    let (start, end) = (code.as_ptr() as usize & !(LINE - 1), code.as_ptr() as usize + code.len());
     // SAFETY: cache maintenance by address over memory that is mapped; it changes no data.
     unsafe {
         for line in (start..end).step_by(LINE) {

@@ -140,10 +140,7 @@ impl<'a> Plan<'a> {
         }
         let found = header.e_machine(LE);
         let Some(machine) = Machine::from_elf(found).filter(|m| machine == Some(*m)) else {
-            return Err(LoadError::WrongMachine {
-                machine: found,
-                host: std::env::consts::ARCH,
-            });
+            return Err(LoadError::WrongMachine { machine: found, host: std::env::consts::ARCH });
         };
         let sections = header.sections(LE, data)?;
         let symbols = sections.symbols(LE, data, elf::SHT_SYMTAB)?;
@@ -260,9 +257,7 @@ impl<'a> Plan<'a> {
     ) -> Result<(u64, &'a SectionHeader64<LE>), LoadError> {
         if symbol.is_undefined(LE) {
             let name = self.symbols.symbol_name(LE, symbol).unwrap_or_default();
-            return Err(LoadError::UndefinedSymbol(
-                String::from_utf8_lossy(name).into_owned(),
-            ));
+            return Err(LoadError::UndefinedSymbol(String::from_utf8_lossy(name).into_owned()));
         }
         let Some(index) = self.symbols.symbol_section(LE, symbol, index)? else {
             return damaged("a symbol of an unknown kind is used");
@@ -291,10 +286,7 @@ impl<'a> Plan<'a> {
         for (section, place) in self.sections.iter().zip(&self.places) {
             if let Some(place) = *place {
                 let data = section.data(LE, self.data)?;
-                match image
-                    .get_mut(place as usize..)
-                    .and_then(|i| i.get_mut(..data.len()))
-                {
+                match image.get_mut(place as usize..).and_then(|i| i.get_mut(..data.len())) {
                     Some(target) => target.copy_from_slice(data),
                     None => return damaged("a section is larger than planned"),
                 }
@@ -302,10 +294,7 @@ impl<'a> Plan<'a> {
         }
         for (symbol, slot) in &self.slots {
             let address = self.address(Some(*symbol), base)?;
-            match image
-                .get_mut(*slot as usize..)
-                .and_then(|i| i.first_chunk_mut())
-            {
+            match image.get_mut(*slot as usize..).and_then(|i| i.first_chunk_mut()) {
                 Some(target) => *target = address.to_le_bytes(),
                 None => return damaged("a slot lies outside the image"),
             }
