@@ -23,9 +23,9 @@ mod layout;
 mod module;
 pub mod math;
 pub mod op;
+mod operands;
 pub mod text;
 pub mod typing;
-mod operands;
 
 pub use builder::Builder;
 pub use constant::ConstBytes;

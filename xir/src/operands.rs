@@ -208,5 +208,4 @@ impl OperandPool {
     pub(crate) fn index_in(range: OperandRange, slot: u32) -> usize {
         (slot - range.start) as usize
     }
-
 }

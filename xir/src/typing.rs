@@ -39,10 +39,9 @@ pub fn infer(op: ArithmeticOp, operands: &[TypeId], types: &TypeTable) -> Option
             TypeKind::Vector { dim, .. } => Some(TypeId::matrix(*dim)),
             _ => None,
         },
-        Rule::MatrixComponent => operands
-            .iter()
-            .copied()
-            .find(|&t| matches!(types.kind(t), TypeKind::Matrix { .. })),
+        Rule::MatrixComponent => {
+            operands.iter().copied().find(|&t| matches!(types.kind(t), TypeKind::Matrix { .. }))
+        }
         Rule::MatrixMultiply => {
             let is_vector = |&&t: &&TypeId| types.is_vector(t);
             Some(*operands.iter().find(is_vector).unwrap_or(&operands[0]))

@@ -2,15 +2,56 @@
 //! decimal in hexadecimal.
 
 use super::types::{TypeNames, scalar_name};
+use crate::ConstBytes;
 use half::f16;
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
+use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
 /// Composites of more scalars than this are written as bytes.
 const MAX_LISTED: u64 = 16;
+/// Constants of more bytes than this, that are not zero, are declared once ahead of the functions.
+const MAX_INLINE: usize = 128;
+
+/// Names long constants in the order in which they are first printed.
+#[derive(Default)]
+pub(super) struct ConstantNames {
+    numbers: FxHashMap<(TypeId, ConstBytes), usize>,
+    declarations: String,
+}
+
+impl ConstantNames {
+    /// The declarations of all constants that got a name.
+    pub(super) fn declarations(&self) -> &str {
+        &self.declarations
+    }
+
+    /// Appends a constant operand: its name if it is long, else its text.
+    pub(super) fn push(
+        &mut self,
+        out: &mut String,
+        names: &mut TypeNames<'_>,
+        types: &TypeTable,
+        ty: TypeId,
+        bytes: &ConstBytes,
+    ) {
+        let slice = bytes.as_slice();
+        if slice.len() <= MAX_INLINE || slice.iter().all(|&b| b == 0) {
+            return push_constant(out, names, types, ty, slice);
+        }
+        let next = self.numbers.len();
+        let number = *self.numbers.entry((ty, bytes.clone())).or_insert(next);
+        if number == next {
+            let _ = write!(self.declarations, "const C{number} = ");
+            push_constant(&mut self.declarations, names, types, ty, slice);
+            self.declarations.push_str(";\n");
+        }
+        let _ = write!(out, "C{number}");
+    }
+}
 
 /// Appends a constant with its type: `f32 1.5`, `const vector<f32, 2>(1.0, 2.0)`, `const T0 zero`, `const T0 hex 00ff…`.
-pub(super) fn push_constant(
+fn push_constant(
     out: &mut String,
     names: &mut TypeNames<'_>,
     types: &TypeTable,
@@ -18,7 +59,8 @@ pub(super) fn push_constant(
     bytes: &[u8],
 ) {
     let scalar = if types.contains(ty) { types.scalar_of(ty) } else { None };
-    if let Some(scalar) = scalar.filter(|s| types.is_scalar(ty) && s.size() as usize == bytes.len()) {
+    if let Some(scalar) = scalar.filter(|s| types.is_scalar(ty) && s.size() as usize == bytes.len())
+    {
         let _ = write!(out, "{} ", scalar_name(scalar));
         push_scalar(out, scalar, bytes);
         return;
@@ -112,7 +154,7 @@ fn push_elements(out: &mut String, types: &TypeTable, ty: TypeId, bytes: &[u8]) 
 }
 
 /// Appends the value of a scalar; `bytes` has its size.
-pub(super) fn push_scalar(out: &mut String, scalar: Scalar, bytes: &[u8]) {
+fn push_scalar(out: &mut String, scalar: Scalar, bytes: &[u8]) {
     let mut buffer = [0; 8];
     buffer[..bytes.len()].copy_from_slice(bytes);
     let bits = u64::from_le_bytes(buffer);

@@ -19,11 +19,19 @@
 //! Values and blocks are numbered densely in the order of their appearance; constants, undefined values and special registers
 //! are written where they are used. Detached instructions, unused constants and unused types are not part of the text.
 
+pub mod codes;
 mod constant;
+mod lexer;
 mod names;
+mod ops;
+mod parse_constant;
+mod parse_function;
+mod parser;
 mod printer;
 mod types;
 
+pub use codes::CODES;
+pub use parser::{looks_like_text, parse};
 pub use printer::{print, print_function, print_type};
 
 #[cfg(test)]

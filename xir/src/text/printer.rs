@@ -1,6 +1,6 @@
 //! XIR to text.
 
-use super::constant::push_constant;
+use super::constant::ConstantNames;
 use super::names::{block_words, is_placed_result, push_quoted, symbol_of, symbols};
 use super::types::TypeNames;
 use crate::{
@@ -13,26 +13,25 @@ use std::fmt::Write;
 
 /// The text of a whole module. Total: a module that is not valid prints too, though it may not parse.
 pub fn print(module: &Module) -> String {
-    let symbols = symbols(module);
-    let mut names = TypeNames::new(&module.types);
+    let mut shared = Shared::new(module);
     let mut functions = String::new();
-    for (id, function) in &module.functions {
+    for id in module.functions.keys() {
         functions.push('\n');
-        Printer::new(module, &symbols, &mut names, function, &mut functions).function(id);
+        Printer::new(&mut shared, id, &mut functions).function(id);
     }
     let mut text = String::from("module;\n");
-    text.push_str(names.declarations());
+    shared.push_declarations(&mut text);
     text.push_str(&functions);
     text
 }
 
-/// The text of one function, with the types that it names in front. Callees that the text refers to are not declared.
+/// The text of one function, with the types and long constants that it names in front. Callees are not declared.
 pub fn print_function(module: &Module, id: FunctionId) -> String {
-    let symbols = symbols(module);
-    let mut names = TypeNames::new(&module.types);
+    let mut shared = Shared::new(module);
     let mut body = String::new();
-    Printer::new(module, &symbols, &mut names, &module.functions[id], &mut body).function(id);
-    let mut text = names.declarations().to_string();
+    Printer::new(&mut shared, id, &mut body).function(id);
+    let mut text = String::new();
+    shared.push_declarations(&mut text);
     if !text.is_empty() {
         text.push('\n');
     }
@@ -48,11 +47,29 @@ pub fn print_type(types: &TypeTable, ty: TypeId) -> String {
     if names.declarations().is_empty() { text } else { types.description(ty) }
 }
 
+/// What all functions of a text share.
+struct Shared<'a> {
+    module: &'a Module,
+    symbols: Vec<String>,
+    types: TypeNames<'a>,
+    constants: ConstantNames,
+}
+
+impl<'a> Shared<'a> {
+    fn new(module: &'a Module) -> Shared<'a> {
+        let types = TypeNames::new(&module.types);
+        Shared { module, symbols: symbols(module), types, constants: ConstantNames::default() }
+    }
+
+    fn push_declarations(&self, out: &mut String) {
+        out.push_str(self.types.declarations());
+        out.push_str(self.constants.declarations());
+    }
+}
+
 struct Printer<'a, 'b> {
-    types: &'a TypeTable,
-    symbols: &'a [String],
+    shared: &'b mut Shared<'a>,
     function: &'a Function,
-    names: &'b mut TypeNames<'a>,
     out: &'b mut String,
     /// Number plus one; 0 for what has none.
     values: SecondaryMap<ValueId, u32>,
@@ -60,22 +77,10 @@ struct Printer<'a, 'b> {
 }
 
 impl<'a, 'b> Printer<'a, 'b> {
-    fn new(
-        module: &'a Module,
-        symbols: &'a [String],
-        names: &'b mut TypeNames<'a>,
-        function: &'a Function,
-        out: &'b mut String,
-    ) -> Printer<'a, 'b> {
-        let mut printer = Printer {
-            types: &module.types,
-            symbols,
-            function,
-            names,
-            out,
-            values: SecondaryMap::new(),
-            blocks: SecondaryMap::new(),
-        };
+    fn new(shared: &'b mut Shared<'a>, id: FunctionId, out: &'b mut String) -> Printer<'a, 'b> {
+        let function = &shared.module.functions[id];
+        let (values, blocks) = (SecondaryMap::new(), SecondaryMap::new());
+        let mut printer = Printer { shared, function, out, values, blocks };
         printer.number();
         printer
     }
@@ -100,14 +105,14 @@ impl<'a, 'b> Printer<'a, 'b> {
             FunctionKind::Callable => "callable ",
             FunctionKind::External => "external ",
         });
-        self.out.push_str(symbol_of(self.symbols, id));
+        self.out.push_str(symbol_of(&self.shared.symbols, id));
         if let FunctionKind::Kernel { block_size: [x, y, z] } = function.kind {
             let _ = write!(self.out, " block({x}, {y}, {z}) ");
         }
         self.arguments();
         if function.return_type != TypeId::VOID {
             self.out.push_str(" -> ");
-            self.names.push(self.out, function.return_type);
+            self.shared.types.push(self.out, function.return_type);
         }
         if function.no_inline {
             self.out.push_str(" no_inline");
@@ -140,7 +145,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                 ArgumentKind::Reference => ": reference ",
                 ArgumentKind::Resource => ": resource ",
             });
-            self.names.push(self.out, argument.ty);
+            self.shared.types.push(self.out, argument.ty);
             if argument.captured {
                 self.out.push_str(" captured");
             }
@@ -166,7 +171,7 @@ impl<'a, 'b> Printer<'a, 'b> {
         if let Some(result) = result {
             self.value(result);
             self.out.push_str(": ");
-            self.names.push(self.out, data.ty);
+            self.shared.types.push(self.out, data.ty);
             self.out.push_str(" = ");
         }
         self.out.push_str(data.op.mnemonic());
@@ -188,7 +193,7 @@ impl<'a, 'b> Printer<'a, 'b> {
         let args = self.function.args(inst);
         match (&data.imm, data.op) {
             (Imm::Callee(callee), _) => {
-                let _ = write!(self.out, " {}(", symbol_of(self.symbols, *callee));
+                let _ = write!(self.out, " {}(", symbol_of(&self.shared.symbols, *callee));
                 self.list("", args);
                 self.out.push(')');
             }
@@ -285,12 +290,13 @@ impl<'a, 'b> Printer<'a, 'b> {
             ValueDef::Special(register) => self.out.push_str(register.name()),
             ValueDef::Undefined => {
                 self.out.push_str("undef ");
-                self.names.push(self.out, self.function.value_type(value));
+                self.shared.types.push(self.out, self.function.value_type(value));
             }
             ValueDef::Constant(_) => {
                 let ty = self.function.value_type(value);
                 if let Some(bytes) = self.function.constant_bytes(value) {
-                    push_constant(self.out, self.names, self.types, ty, bytes.as_slice());
+                    let Shared { module, types, constants, .. } = &mut *self.shared;
+                    constants.push(self.out, types, &module.types, ty, bytes);
                 }
             }
             ValueDef::Inst(_) if !is_placed_result(self.function, value) => {
