@@ -1,1 +1,48 @@
-fn main() {}
+//! `cargo xtask`: everything around the compiler. Depends on nothing, so that it builds in seconds on a bare machine.
+
+mod bench;
+mod corpus;
+mod demo;
+mod run;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  setup    install what building and testing need, saying what and why; does nothing if all is there
+  demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
+  test     set up, run every test
+  corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
+  bench    measure start-up, compilation and reading (docs/performance.md says what the figures mean)
+";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    let done = match command.as_str() {
+        "setup" => setup::setup(setup::For::Tests),
+        "demo" => demo::demo(),
+        "test" => test::test(&rest),
+        "corpus" => corpus::corpus(&rest),
+        "bench" => bench::bench(&rest),
+        "" | "help" | "-h" | "--help" => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        other => {
+            eprint!("error: there is no command `{other}`\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
