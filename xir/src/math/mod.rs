@@ -1,4 +1,26 @@
-//! The mathematics of the language, written once over small traits, so that interpreter, constant folder and emitters agree
-//! bit for bit.
+//! The mathematical functions, each written once over a handful of exactly defined primitive operations.
+//!
+//! [`Ops`] is the trait of those operations. [`Native`] computes them on Rust scalars (the interpreter, the constant
+//! folder), an emitter turns them into instructions: all give the same bits. Nothing here calls a library function.
+//! `docs/math.md` states what each function guarantees.
+//!
+//! Reading order: [`ops`], [`value`] (typed values with operators), [`pair`] (double-word arithmetic), then any of
+//! the functions.
 
+pub mod coefficients;
 pub mod composite;
+pub mod function;
+pub mod exp;
+pub mod inverse;
+pub mod log;
+pub mod native;
+pub mod ops;
+pub mod pair;
+pub mod pow;
+pub mod trig;
+pub mod value;
+
+pub use function::{Accuracy, Function};
+pub use native::Native;
+pub use ops::{Binary, Compare, Convert, Ops, Type, Unary};
+pub use value::Val;

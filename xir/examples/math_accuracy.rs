@@ -1,0 +1,102 @@
+//! Measures the errors of the mathematical functions: the numbers of `docs/math.md`.
+//!
+//! `math_accuracy single [STRIDE [NAME...]]` runs every STRIDE-th single (1, the default: all) through the functions
+//! of one argument, and as many random pairs, at most 2^32 / STRIDE, through those of two, against the doubles of the
+//! standard library. `math_accuracy double < FILE` reads what `tools/math_vectors.py` writes.
+
+use luisac_xir::math::{Accuracy, Function};
+use std::io::BufRead;
+
+#[path = "../tests/support/reference.rs"]
+mod reference;
+use reference::{Vector, reference, single_error};
+
+#[derive(Clone, Copy, Default)]
+struct Worst {
+    error: f64,
+    a: f64,
+    b: f64,
+}
+
+impl Worst {
+    fn see(&mut self, error: f64, a: f64, b: f64) {
+        if error > self.error || error.is_nan() && !self.error.is_nan() {
+            *self = Worst { error, a, b };
+        }
+    }
+}
+
+/// Worst errors under precise and fast over `part` of `parts` of the inputs.
+fn singles(function: Function, stride: u64, part: u64, parts: u64) -> [Worst; 2] {
+    let mut worst = [Worst::default(); 2];
+    let mut random = reference::Random::new(part);
+    let mut i = part * stride;
+    while i < 1 << 32 {
+        let (a, b) = match function.arity() {
+            1 => (f32::from_bits(i as u32), 0.0),
+            _ => random.pair(function),
+        };
+        let exact = reference(function, f64::from(a), f64::from(b));
+        for (worst, accuracy) in worst.iter_mut().zip([Accuracy::Precise, Accuracy::Fast]) {
+            worst.see(single_error(function.single(accuracy, a, b), exact), f64::from(a), f64::from(b));
+        }
+        i += parts * stride;
+    }
+    worst
+}
+
+fn measure_singles(stride: u64, names: &[String]) {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    for &function in Function::ALL {
+        if !names.is_empty() && !names.iter().any(|name| name == function.name()) {
+            continue;
+        }
+        let parts: Vec<[Worst; 2]> = std::thread::scope(|scope| {
+            let handles: Vec<_> =
+                (0..threads).map(|part| scope.spawn(move || singles(function, stride, part, threads))).collect();
+            handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
+        });
+        let mut worst = [Worst::default(); 2];
+        for part in parts {
+            for (worst, part) in worst.iter_mut().zip(part) {
+                worst.see(part.error, part.a, part.b);
+            }
+        }
+        let [precise, fast] = worst;
+        println!(
+            "{:6} precise {:.4} ulp at {:e} {:e}; fast {:.4} ulp at {:e} {:e}",
+            function.name(),
+            precise.error,
+            precise.a,
+            precise.b,
+            fast.error,
+            fast.a,
+            fast.b
+        );
+    }
+}
+
+fn measure_doubles() {
+    let mut worst = std::collections::BTreeMap::<Function, Worst>::new();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        if let Some(vector) = Vector::parse(&line) {
+            let got = vector.function.double(Accuracy::Precise, vector.a, vector.b);
+            worst.entry(vector.function).or_default().see(vector.error(got), vector.a, vector.b);
+        }
+    }
+    for (function, worst) in worst {
+        println!("{:6} precise {:.4} ulp at {:e} {:e}", function.name(), worst.error, worst.a, worst.b);
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("double") => measure_doubles(),
+        Some("single") => {
+            let stride = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(1);
+            measure_singles(stride, arguments.get(2..).unwrap_or_default());
+        }
+        _ => eprintln!("usage: math_accuracy single [STRIDE [NAME...]] | double < FILE"),
+    }
+}

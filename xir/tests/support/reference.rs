@@ -1,0 +1,130 @@
+//! References that the mathematical functions are measured against.
+#![allow(dead_code)]
+
+use luisac_xir::math::Function;
+
+/// The function in double, by the standard library: far more exact than a single needs.
+pub fn reference(function: Function, a: f64, b: f64) -> f64 {
+    match function {
+        Function::Sin => a.sin(),
+        Function::Cos => a.cos(),
+        Function::Tan => a.tan(),
+        Function::Asin => a.asin(),
+        Function::Acos => a.acos(),
+        Function::Atan => a.atan(),
+        Function::Atan2 => a.atan2(b),
+        Function::Sinh => a.sinh(),
+        Function::Cosh => a.cosh(),
+        Function::Tanh => a.tanh(),
+        Function::Asinh => a.asinh(),
+        Function::Acosh => (a - 1.0 + ((a - 1.0) * (a + 1.0)).sqrt()).ln_1p(),
+        Function::Atanh => 0.5 * (a.ln_1p() - (-a).ln_1p()),
+        Function::Exp => a.exp(),
+        Function::Exp2 => a.exp2(),
+        Function::Exp10 => 10f64.powf(a),
+        Function::Log => a.ln(),
+        Function::Log2 => a.log2(),
+        Function::Log10 => a.log10(),
+        Function::Pow => a.powf(b),
+        Function::Rsqrt => 1.0 / a.sqrt(),
+    }
+}
+
+/// The distance of a single from the exact value in units of its last place: that of the exact value, at least the
+/// smallest subnormal. Infinite where one is NaN and the other is not, or where a zero or an infinity has the wrong
+/// sign; an infinity counts as the power of two after the largest number.
+pub fn single_error(got: f32, exact: f64) -> f64 {
+    if got.is_nan() || exact.is_nan() {
+        return if got.is_nan() && exact.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    if got.is_sign_negative() != exact.is_sign_negative() && (got == 0.0 || exact == 0.0 || exact.is_infinite()) {
+        return f64::INFINITY;
+    }
+    let top = 2f64.powi(128);
+    let (got, exact) = (f64::from(got).clamp(-top, top), exact.clamp(-top, top));
+    let exponent = ((exact.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    let unit = 2f64.powi(exponent.clamp(-126, 127) - 23);
+    ((got - exact) / unit).abs()
+}
+
+/// A deterministic stream of arguments (SplitMix64, Steele et al. 2014).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Two singles that suit a function of two arguments: any bits, or related so that the result is ordinary.
+    pub fn pair(&mut self, function: Function) -> (f32, f32) {
+        let bits = self.bits();
+        let (a, b) = (f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32));
+        let choice = self.bits();
+        if choice & 3 == 0 {
+            return (a, b);
+        }
+        let spread = ((choice >> 8) % 17) as i32 - 8;
+        let unit = |x: f32| 1.0 + (x.to_bits() & 0x7f_ffff) as f32 / 8_388_608.0;
+        match function {
+            // Quotients from 2^-9 to 2^9, at any magnitude.
+            Function::Atan2 => {
+                let scale = 2f32.powi(((choice >> 16) % 200) as i32 - 100);
+                (unit(a).copysign(a) * scale * 2f32.powi(spread), unit(b).copysign(b) * scale)
+            }
+            // Results spread over the whole range of exponents: y = e / log2 x.
+            _ if choice & 3 == 1 => {
+                let target = (choice >> 40) as f64 / (1 << 24) as f64 * 280.0 - 150.0;
+                (a.abs(), (target / f64::from(a.abs()).log2()) as f32)
+            }
+            _ => {
+                let near_one = 1.0 + (unit(a) - 1.5) * 2f32.powi(-(((choice >> 16) % 20) as i32));
+                let target = (choice >> 40) as f64 / (1 << 24) as f64 * 280.0 - 150.0;
+                (near_one, (target / f64::from(near_one).log2()) as f32)
+            }
+        }
+    }
+}
+
+/// A double-precision test vector: the exact result is `nearest + rest` units in the last place of `nearest`.
+pub struct Vector {
+    pub function: Function,
+    pub a: f64,
+    pub b: f64,
+    pub nearest: f64,
+    pub rest: f64,
+}
+
+impl Vector {
+    /// Reads `name a b nearest rest`, the first three numbers as hexadecimal bits.
+    pub fn parse(line: &str) -> Option<Vector> {
+        let mut words = line.split_whitespace();
+        let function = Function::by_name(words.next()?)?;
+        let mut bits = || u64::from_str_radix(words.next()?, 16).ok().map(f64::from_bits);
+        let (a, b, nearest) = (bits()?, bits()?, bits()?);
+        Some(Vector { function, a, b, nearest, rest: words.next()?.parse().ok()? })
+    }
+
+    /// The distance of `got` from the exact result in units of its last place.
+    pub fn error(&self, got: f64) -> f64 {
+        if got.is_nan() || self.nearest.is_nan() {
+            return if got.is_nan() && self.nearest.is_nan() { 0.0 } else { f64::INFINITY };
+        }
+        if self.nearest == 0.0 || self.nearest.is_infinite() {
+            return if got.to_bits() == self.nearest.to_bits() { 0.0 } else { f64::INFINITY };
+        }
+        if got.is_sign_negative() != self.nearest.is_sign_negative() {
+            return f64::INFINITY;
+        }
+        let steps = (got.to_bits() as i64).wrapping_sub(self.nearest.to_bits() as i64);
+        let rest = if self.nearest < 0.0 { -self.rest } else { self.rest };
+        (steps as f64 - rest).abs()
+    }
+}
