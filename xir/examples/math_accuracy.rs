@@ -38,7 +38,11 @@ fn singles(function: Function, stride: u64, part: u64, parts: u64) -> [Worst; 2]
         };
         let exact = reference(function, f64::from(a), f64::from(b));
         for (worst, accuracy) in worst.iter_mut().zip([Accuracy::Precise, Accuracy::Fast]) {
-            worst.see(single_error(function.single(accuracy, a, b), exact), f64::from(a), f64::from(b));
+            worst.see(
+                single_error(function.single(accuracy, a, b), exact),
+                f64::from(a),
+                f64::from(b),
+            );
         }
         i += parts * stride;
     }
@@ -52,8 +56,9 @@ fn measure_singles(stride: u64, names: &[String]) {
             continue;
         }
         let parts: Vec<[Worst; 2]> = std::thread::scope(|scope| {
-            let handles: Vec<_> =
-                (0..threads).map(|part| scope.spawn(move || singles(function, stride, part, threads))).collect();
+            let handles: Vec<_> = (0..threads)
+                .map(|part| scope.spawn(move || singles(function, stride, part, threads)))
+                .collect();
             handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
         });
         let mut worst = [Worst::default(); 2];
@@ -85,7 +90,13 @@ fn measure_doubles() {
         }
     }
     for (function, worst) in worst {
-        println!("{:6} precise {:.4} ulp at {:e} {:e}", function.name(), worst.error, worst.a, worst.b);
+        println!(
+            "{:6} precise {:.4} ulp at {:e} {:e}",
+            function.name(),
+            worst.error,
+            worst.a,
+            worst.b
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 """Writes test vectors of the double-precision functions: `math_vectors.py COUNT [SEED]` prints COUNT lines a function,
 `name a b nearest rest`: the arguments and the result rounded to double as hexadecimal bits, and the rest of the exact
 result in units of the rounded one's last place. Needs mpmath."""
+import math
 import random
 import struct
 import sys
@@ -28,7 +29,9 @@ def round_double(x):
     m, e = mp.frexp(x)
     unit = max(e - 53, -1074)
     n = int(mp.nint(mp.ldexp(x, -unit)))  # half to even
-    return float("inf") * (1 if n > 0 else -1) if abs(n) * mpf(2) ** unit >= mpf(2) ** 1024 else float(n) * 2.0**unit if unit > -1022 else n * double(1)
+    if abs(n) * mpf(2) ** unit >= mpf(2) ** 1024:
+        return math.copysign(float("inf"), n)
+    return math.copysign(math.ldexp(n, unit), x)
 
 
 def ulp(x):

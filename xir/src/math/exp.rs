@@ -7,7 +7,7 @@
 use super::ops::Ops;
 use super::pair::{Pair, fast_two_sum};
 use super::value::{Float, Val};
-use std::f64::consts::{LN_2, LOG10_2, LOG2_10, LOG2_E};
+use std::f64::consts::{LN_2, LOG2_10, LOG2_E, LOG10_2};
 
 /// Base-2 logarithms beyond which a result overflows, or rounds to zero.
 pub(super) fn limits<F: Float>() -> (f64, f64) {

@@ -86,7 +86,13 @@ impl Function {
     /// Builds the function over `ops` on raw values of format `F` (`value::F32` or `value::F64`); `b` is the second
     /// argument of a function of two, and ignored otherwise.
     #[inline(always)]
-    pub fn build<O: Ops, F: Float>(self, ops: &O, accuracy: Accuracy, a: O::Value, b: O::Value) -> O::Value {
+    pub fn build<O: Ops, F: Float>(
+        self,
+        ops: &O,
+        accuracy: Accuracy,
+        a: O::Value,
+        b: O::Value,
+    ) -> O::Value {
         let (a, b) = (Val::<O, F>::new(ops, a), Val::<O, F>::new(ops, b));
         let _ = accuracy;
         self.precise(a, b).raw()

@@ -22,7 +22,8 @@ fn angle<'o, O: Ops, F: Float>(
     };
     let pick_constant = |i: usize| {
         let right = pick(x.lit(0.0), x.lit(F::C.quarter_pi[i]), x.lit(F::C.half_pi[i]));
-        let mirrored = || pick(x.lit(F::C.pi[i]), x.lit(F::C.three_quarter_pi[i]), x.lit(F::C.half_pi[i]));
+        let mirrored =
+            || pick(x.lit(F::C.pi[i]), x.lit(F::C.three_quarter_pi[i]), x.lit(F::C.half_pi[i]));
         left.map_or(right, |left| left.select(mirrored(), right))
     };
     let zero = x.lit(0.0);
@@ -77,7 +78,10 @@ fn asin_rest<'o, O: Ops, F: Float>(x: Val<'o, O, F>, z: Val<'o, O, F>) -> Val<'o
 
 /// The argument at which the series runs: `|x|` up to 1/2, else `sqrt((1 - |x|) / 2)` as a pair, with its square.
 #[inline(always)]
-fn halved<'o, O: Ops, F: Float>(a: Val<'o, O, F>, small: Val<'o, O, Bool>) -> (Pair<'o, O, F>, Val<'o, O, F>) {
+fn halved<'o, O: Ops, F: Float>(
+    a: Val<'o, O, F>,
+    small: Val<'o, O, Bool>,
+) -> (Pair<'o, O, F>, Val<'o, O, F>) {
     let z = small.select(a * a, 0.5 * (1.0 - a));
     let root = z.sqrt();
     let head = root.head();

@@ -108,7 +108,11 @@ impl Ops for Native {
     #[inline(always)]
     fn convert(&self, op: Convert, a: u64) -> u64 {
         match op {
-            Convert::F32Bits | Convert::BitsF32 | Convert::F64Bits | Convert::BitsF64 | Convert::Extend => a,
+            Convert::F32Bits
+            | Convert::BitsF32
+            | Convert::F64Bits
+            | Convert::BitsF64
+            | Convert::Extend => a,
             Convert::Truncate => a & 0xffff_ffff,
             Convert::Widen => f64::from(single(a)).to_bits(),
             Convert::Narrow => from_single(f64::from_bits(a) as f32),

@@ -137,7 +137,13 @@ pub trait Ops {
     fn compare(&self, op: Compare, ty: Type, a: Self::Value, b: Self::Value) -> Self::Value;
 
     /// `condition ? yes : no`, the arms of type `ty`.
-    fn select(&self, ty: Type, condition: Self::Value, yes: Self::Value, no: Self::Value) -> Self::Value;
+    fn select(
+        &self,
+        ty: Type,
+        condition: Self::Value,
+        yes: Self::Value,
+        no: Self::Value,
+    ) -> Self::Value;
 
     /// `op(a)`; [`Convert::types`] gives the types.
     fn convert(&self, op: Convert, a: Self::Value) -> Self::Value;
@@ -145,7 +151,8 @@ pub trait Ops {
     /// `words[index]` as a value of the word type `ty`; `index` is of type `ty` too and always in range.
     /// As provided: a tree of `words.len() - 1` selects, no memory.
     fn table(&self, ty: Type, words: &'static [u64], index: Self::Value) -> Self::Value {
-        let mut level: Vec<Self::Value> = words.iter().map(|&word| self.constant(ty, word)).collect();
+        let mut level: Vec<Self::Value> =
+            words.iter().map(|&word| self.constant(ty, word)).collect();
         let mut bit = 1;
         while level.len() > 1 {
             let masked = self.binary(Binary::And, ty, index, self.constant(ty, bit));

@@ -73,7 +73,10 @@ impl<'o, O: Ops, F: Float> Pair<'o, O, F> {
     /// The product, for two pairs whose `high` are heads; `high` of the result is not.
     #[inline(always)]
     pub fn mul_heads(self, other: Self) -> Self {
-        Pair { high: self.high * other.high, low: self.high * other.low + self.low * (other.high + other.low) }
+        Pair {
+            high: self.high * other.high,
+            low: self.high * other.low + self.low * (other.high + other.low),
+        }
     }
 
     /// The quotient. Divides once; exact to about twice the precision barring underflow.

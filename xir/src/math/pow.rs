@@ -17,7 +17,8 @@ fn log2_pair<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> Pair<'o, O, F> {
     let z = s.mul_heads(s).with_head();
     let square = z.round();
     let third = constant(F::C.third);
-    let sum = Pair { high: third.high, low: third.low + square * square.polynomial(F::C.log_tail) }.with_head();
+    let sum = Pair { high: third.high, low: third.low + square * square.polynomial(F::C.log_tail) }
+        .with_head();
     let cube = s.mul_heads(sum.mul_heads(z).with_head());
     let total = fast_two_sum(s.high, cube.high);
     let atanh = Pair { high: total.high, low: total.low + (s.low + cube.low) }.with_head();
@@ -116,7 +117,11 @@ pub fn pow_int_loop<'o, O: Ops, F: Float>(
 
 /// As [`pow_int`], the same bits, for an exponent known now: only the products it needs.
 #[inline(always)]
-pub fn pow_constant<'o, O: Ops, F: Float>(x: Val<'o, O, F>, magnitude: u64, negative: bool) -> Val<'o, O, F> {
+pub fn pow_constant<'o, O: Ops, F: Float>(
+    x: Val<'o, O, F>,
+    magnitude: u64,
+    negative: bool,
+) -> Val<'o, O, F> {
     let mut result = None;
     let mut square = x;
     for bit in 0..u64::BITS - magnitude.leading_zeros() {
@@ -143,4 +148,3 @@ pub fn magnitude<'o, O: Ops>(n: Val<'o, O, U64>) -> (Val<'o, O, U64>, Val<'o, O,
 pub fn rsqrt<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     1.0 / x.sqrt()
 }
-

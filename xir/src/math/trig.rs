@@ -48,7 +48,10 @@ fn quarter_turns<'o, O: Ops, F: Float>(
 
 /// The fraction `(high, low) 2^-2width`, both words, as a pair; `high` below a half.
 #[inline(always)]
-fn fraction<'o, O: Ops, F: Float>(high: Val<'o, O, F::Word>, low: Val<'o, O, F::Word>) -> Pair<'o, O, F> {
+fn fraction<'o, O: Ops, F: Float>(
+    high: Val<'o, O, F::Word>,
+    low: Val<'o, O, F::Word>,
+) -> Pair<'o, O, F> {
     let width = u64::from(F::Word::BITS);
     let chunk = u64::from(F::MANTISSA);
     let rest = width - chunk;
@@ -97,7 +100,10 @@ fn reduce<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Reduced<'o, O, F> {
     let zero = x.lit(0.0);
     Reduced {
         quadrant: small.select(bits.number(0), quadrant),
-        rest: Pair { high: small.select(x, high), low: small.select(zero, rest.low.flip_sign(flip)) },
+        rest: Pair {
+            high: small.select(x, high),
+            low: small.select(zero, rest.low.flip_sign(flip)),
+        },
     }
 }
 
