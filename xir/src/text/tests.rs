@@ -309,7 +309,7 @@ fn wrong_text_is_refused() {
     refused(
         "kernel @k() {\nb0:\n  if bool true, then b0, merge b0\n}",
         SYNTAX,
-        "line 3, column 32",
+        "line 3, column 26",
     );
     refused("kernel é", SYNTAX, "column 8");
 }
