@@ -411,6 +411,16 @@ impl CallOp {
         }
     }
 
+    /// Whether the written argument is only written: what is stored does not depend on what was there.
+    pub fn replaces_argument(self) -> bool {
+        let info = self.info();
+        let stores = matches!(
+            info.group,
+            Group::Buffer | Group::Texture | Group::Bindless | Group::Indirect
+        ) || self == CallOp::CooperativeVectorStore;
+        stores && info.writes != Writes::R
+    }
+
     /// Any `ATOMIC_*`.
     pub fn is_atomic(self) -> bool {
         self.info().group == Group::Atomic

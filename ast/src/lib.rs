@@ -1,12 +1,19 @@
 //! LuisaCompute kernels as trees: types, expressions, statements and functions.
+//!
+//! ```text
+//! bytes --json::read--> Library --check--> Diagnostics
+//! ```
+//! A [`Library`] holds interned types, constants and functions; a [`Function`] holds its nodes in flat arrays.
 
 pub mod callops;
 pub mod description;
 pub mod diagnostic;
+pub mod json;
 pub mod layout;
 pub mod model;
 pub mod place;
 pub mod types;
+pub mod usage;
 
 pub use callops::CallOp;
 pub use diagnostic::{Diagnostic, Diagnostics};

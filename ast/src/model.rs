@@ -2,7 +2,7 @@
 //!
 //! A [`Function`] owns its expressions and statements in two flat arrays; nodes name each other by index, lists are
 //! ranges of shared pools. Nothing nests, so nothing recurses: neither dropping nor copying nor comparing. A node
-//! comes after its operands wherever a reader made it, but no code may rely on that.
+//! has a larger id than its operands and parts, because it can only name what there is.
 
 mod expr;
 mod function;

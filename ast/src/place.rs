@@ -11,6 +11,9 @@ use crate::model::{
 };
 use cranelift_entity::packed_option::PackedOption;
 
+/// A pointer that is longer than this, in bytes, is cut to that of a value around what is meant.
+pub const MAX_POINTER: usize = 300;
+
 /// A node of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
@@ -152,6 +155,9 @@ impl Locator {
         }
         let mut pointer = format!("/functions/{}", place.function.index());
         for part in parts.iter().rev() {
+            if pointer.len() > MAX_POINTER {
+                break;
+            }
             pointer.push('/');
             pointer.push_str(part);
         }

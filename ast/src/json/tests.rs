@@ -1,0 +1,1 @@
+//! Reading JSON: the corpus, what must be refused, deep nesting.
