@@ -133,18 +133,10 @@ impl ParamLayout {
             end = (bytes as u32).next_multiple_of(PARAM_ALIGN);
             Ok(offset)
         };
-        let offsets = arguments
-            .into_iter()
-            .map(|a| place(a.size()))
-            .collect::<Result<_, _>>()?;
+        let offsets = arguments.into_iter().map(|a| place(a.size())).collect::<Result<_, _>>()?;
         let log = if log { Some(place(16)?) } else { None };
         let dispatch = place(16)?;
-        Ok(Self {
-            offsets,
-            log,
-            dispatch,
-            size: end,
-        })
+        Ok(Self { offsets, log, dispatch, size: end })
     }
 }
 
@@ -236,10 +228,7 @@ impl LogLayout {
             offsets.push(offset as u32);
         }
         let record_size = (LOG_HEADER_BYTES + end as u32).next_multiple_of(LOG_ALIGN);
-        Ok(Self {
-            offsets,
-            record_size,
-        })
+        Ok(Self { offsets, record_size })
     }
 }
 
@@ -271,13 +260,7 @@ mod tests {
     fn arguments_start_at_multiples_of_16() {
         use ArgumentShape::{Buffer, Image, Value};
         let l = ParamLayout::of(
-            [
-                Buffer,
-                Value { size: 4 },
-                Image,
-                Value { size: 48 },
-                Value { size: 1 },
-            ],
+            [Buffer, Value { size: 4 }, Image, Value { size: 48 }, Value { size: 1 }],
             true,
         )
         .unwrap();
@@ -291,15 +274,7 @@ mod tests {
             }
         );
         let l = ParamLayout::of([], false).unwrap();
-        assert_eq!(
-            l,
-            ParamLayout {
-                offsets: vec![],
-                log: None,
-                dispatch: 0,
-                size: 16
-            }
-        );
+        assert_eq!(l, ParamLayout { offsets: vec![], log: None, dispatch: 0, size: 16 });
     }
 
     #[test]
@@ -314,22 +289,11 @@ mod tests {
     #[test]
     fn records() {
         let l = LogLayout::of([(4, 4), (16, 16), (1, 1)]).unwrap();
-        assert_eq!(
-            l,
-            LogLayout {
-                offsets: vec![0, 16, 32],
-                record_size: 48
-            }
-        );
+        assert_eq!(l, LogLayout { offsets: vec![0, 16, 32], record_size: 48 });
         assert_eq!(LogLayout::of([]).unwrap().record_size, 8);
+        assert_eq!(LogLayout::of([(4, 4); 3]).unwrap().record_size, assert_record::RECORD_SIZE);
         assert_eq!(
-            LogLayout::of([(4, 4); 3]).unwrap().record_size,
-            assert_record::RECORD_SIZE
-        );
-        assert_eq!(
-            LogLayout::of([(4, 4), (4, 4), (4, 4), (4, 4), (8, 8)])
-                .unwrap()
-                .record_size,
+            LogLayout::of([(4, 4), (4, 4), (4, 4), (4, 4), (8, 8)]).unwrap().record_size,
             trap_record::RECORD_SIZE
         );
         assert!(LogLayout::of([(u64::MAX, 4)]).is_err());

@@ -112,12 +112,8 @@ impl DataLayout {
     /// # Errors
     /// [`LayoutError`] for anything that does not follow the grammar, or is larger than 64 bits can say.
     pub fn parse(description: &str) -> Result<Self, LayoutError> {
-        let mut p = Parser {
-            text: description.as_bytes(),
-            at: 0,
-            types: Vec::new(),
-            stack: Vec::new(),
-        };
+        let mut p =
+            Parser { text: description.as_bytes(), at: 0, types: Vec::new(), stack: Vec::new() };
         p.run()?;
         Ok(Self { types: p.types })
     }
@@ -150,10 +146,7 @@ impl DataLayout {
     #[must_use]
     pub fn is_data(&self, id: TypeId) -> bool {
         use TypeKind::{Array, Matrix, Scalar, Struct, Vector};
-        matches!(
-            self.kind(id),
-            Scalar(_) | Vector(..) | Matrix(_) | Array(..) | Struct(_)
-        )
+        matches!(self.kind(id), Scalar(_) | Vector(..) | Matrix(_) | Array(..) | Struct(_))
     }
 }
 
@@ -168,12 +161,7 @@ fn vector(element: Scalar, n: u32) -> (u64, u64) {
 enum Open {
     Array,
     Buffer,
-    Struct {
-        align: u64,
-        members: Vec<(TypeId, u64)>,
-        end: u64,
-        widest: u64,
-    },
+    Struct { align: u64, members: Vec<(TypeId, u64)>, end: u64, widest: u64 },
 }
 
 struct Parser<'a> {
@@ -221,22 +209,14 @@ impl<'a> Parser<'a> {
                 let (column, align) = vector(Scalar::Float, n);
                 self.add(TypeKind::Matrix(n), column * u64::from(n), align)
             }
-            "array" => self
-                .expect(b'<')
-                .map(|()| self.stack.push(Open::Array))
-                .map(|()| false),
+            "array" => self.expect(b'<').map(|()| self.stack.push(Open::Array)).map(|()| false),
             "struct" => {
                 self.expect(b'<')?;
                 let align = self.number()?;
                 if !matches!(align, 0 | 1 | 2 | 4 | 8 | 16) {
                     return self.fail("a structure's alignment must be 1, 2, 4, 8 or 16");
                 }
-                self.continue_struct(Open::Struct {
-                    align,
-                    members: Vec::new(),
-                    end: 0,
-                    widest: 1,
-                })
+                self.continue_struct(Open::Struct { align, members: Vec::new(), end: 0, widest: 1 })
             }
             "buffer" => {
                 self.attributes()?;
@@ -306,12 +286,7 @@ impl<'a> Parser<'a> {
                 self.expect(b'>')?;
                 self.add(TypeKind::Buffer(Some(part)), 0, 1)
             }
-            Open::Struct {
-                align: stated,
-                mut members,
-                end,
-                widest,
-            } => {
+            Open::Struct { align: stated, mut members, end, widest } => {
                 let offset = end.checked_next_multiple_of(align);
                 let Some((offset, end)) = offset.and_then(|o| Some((o, o.checked_add(size)?)))
                 else {
@@ -337,13 +312,7 @@ impl<'a> Parser<'a> {
             return Ok(false);
         }
         self.expect(b'>')?;
-        let Open::Struct {
-            align,
-            members,
-            end,
-            widest,
-        } = open
-        else {
+        let Open::Struct { align, members, end, widest } = open else {
             return self.fail("not a structure");
         };
         // Alignment 0 is the old format's way to say "that of the members".
@@ -381,11 +350,7 @@ impl<'a> Parser<'a> {
 
     fn ident(&mut self) -> &'a str {
         let start = self.at;
-        while self
-            .text
-            .get(self.at)
-            .is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'_')
-        {
+        while self.text.get(self.at).is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'_') {
             self.at += 1;
         }
         // The range holds ASCII only.
@@ -423,10 +388,7 @@ impl<'a> Parser<'a> {
     }
 
     fn fail<T>(&self, message: &'static str) -> Result<T, LayoutError> {
-        Err(LayoutError {
-            at: self.at,
-            message,
-        })
+        Err(LayoutError { at: self.at, message })
     }
 }
 
@@ -437,11 +399,7 @@ mod tests {
     #[track_caller]
     fn size(description: &str, size: u64, align: u64) {
         let l = DataLayout::parse(description).unwrap();
-        assert_eq!(
-            (l.size(l.root()), l.align(l.root())),
-            (size, align),
-            "{description}"
-        );
+        assert_eq!((l.size(l.root()), l.align(l.root())), (size, align), "{description}");
     }
 
     #[test]
@@ -467,9 +425,7 @@ mod tests {
     #[test]
     fn member_offsets() {
         let l = DataLayout::parse("struct<16,bool,vector<float,3>,int>").unwrap();
-        let TypeKind::Struct(members) = l.kind(l.root()) else {
-            panic!()
-        };
+        let TypeKind::Struct(members) = l.kind(l.root()) else { panic!() };
         assert_eq!(members.iter().map(|m| m.1).collect::<Vec<_>>(), [0, 16, 32]);
     }
 

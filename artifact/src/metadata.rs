@@ -205,8 +205,7 @@ mod decimal {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
         let text = String::deserialize(d)?;
-        text.parse()
-            .map_err(|_| D::Error::custom("expected a decimal number in a string"))
+        text.parse().map_err(|_| D::Error::custom("expected a decimal number in a string"))
     }
 }
 
@@ -327,10 +326,7 @@ impl MetadataError {
 }
 
 fn invalid<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, MetadataError> {
-    Err(MetadataError::Invalid {
-        key: key.into(),
-        message: message.into(),
-    })
+    Err(MetadataError::Invalid { key: key.into(), message: message.into() })
 }
 
 impl Metadata {
@@ -349,10 +345,7 @@ impl Metadata {
         // The head first: a newer version must be named as such, not as an unknown key.
         let head: Head = serde_json::from_slice(bytes)?;
         if head.schema != SCHEMA || head.version != u64::from(VERSION) {
-            return Err(MetadataError::Version {
-                schema: head.schema,
-                version: head.version,
-            });
+            return Err(MetadataError::Version { schema: head.schema, version: head.version });
         }
         let metadata: Self = serde_json::from_slice(bytes)?;
         metadata.check()?;
@@ -379,10 +372,7 @@ impl Metadata {
     /// # Errors
     /// As [`ParamLayout::of`].
     pub fn layout(&self) -> Result<ParamLayout, abi::AbiError> {
-        ParamLayout::of(
-            self.arguments.iter().map(Argument::shape),
-            self.params.log.is_some(),
-        )
+        ParamLayout::of(self.arguments.iter().map(Argument::shape), self.params.log.is_some())
     }
 
     /// Checks that everything agrees with everything else and with the ABI.
@@ -399,10 +389,7 @@ impl Metadata {
         if self.entry.is_empty() || self.entry.contains('\0') {
             return invalid("entry", "not a symbol's name");
         }
-        let threads = self
-            .block_size
-            .iter()
-            .try_fold(1u32, |a, &b| a.checked_mul(b));
+        let threads = self.block_size.iter().try_fold(1u32, |a, &b| a.checked_mul(b));
         if !threads.is_some_and(|t| (1..=abi::MAX_BLOCK_THREADS).contains(&t)) {
             return invalid(
                 "block_size",
@@ -415,16 +402,11 @@ impl Metadata {
         if self.scratch_bytes > u64::from(u32::MAX) {
             return invalid("scratch_bytes", "4 GiB or more");
         }
-        if self
-            .wave_lanes
-            .is_some_and(|n| !n.is_power_of_two() || n > 128)
-        {
+        if self.wave_lanes.is_some_and(|n| !n.is_power_of_two() || n > 128) {
             return invalid("wave_lanes", "not a power of two up to 128");
         }
-        for (key, hash) in [
-            ("input_hash", &self.input_hash),
-            ("options_hash", &self.options_hash),
-        ] {
+        for (key, hash) in [("input_hash", &self.input_hash), ("options_hash", &self.options_hash)]
+        {
             if hash.len() != 64 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
                 return invalid(key, "not 64 hexadecimal digits");
             }
@@ -454,10 +436,7 @@ impl Metadata {
         };
         for (i, (a, &offset)) in self.arguments.iter().zip(&layout.offsets).enumerate() {
             if a.offset != offset {
-                return invalid(
-                    format!("arguments[{i}].offset"),
-                    format!("expected {offset}"),
-                );
+                return invalid(format!("arguments[{i}].offset"), format!("expected {offset}"));
             }
         }
         if (self.params.log, self.params.dispatch, self.params.size)
@@ -515,9 +494,7 @@ impl Argument {
     #[must_use]
     pub fn shape(&self) -> ArgumentShape {
         match self.kind {
-            ArgumentKind::Value => ArgumentShape::Value {
-                size: self.size.into(),
-            },
+            ArgumentKind::Value => ArgumentShape::Value { size: self.size.into() },
             ArgumentKind::Buffer => ArgumentShape::Buffer,
             ArgumentKind::Image => ArgumentShape::Image,
             ArgumentKind::BindlessArray => ArgumentShape::BindlessArray,
@@ -550,16 +527,9 @@ impl Argument {
             (None, _) => (0, 1),
         };
         if (self.element_size, self.element_align) != (size, align) {
-            return invalid(
-                key("element_size"),
-                format!("expected {size}, aligned to {align}"),
-            );
+            return invalid(key("element_size"), format!("expected {size}, aligned to {align}"));
         }
-        let bytes = if self.kind == ArgumentKind::Value {
-            size
-        } else {
-            16
-        };
+        let bytes = if self.kind == ArgumentKind::Value { size } else { 16 };
         if u64::from(self.size) != bytes {
             return invalid(key("size"), format!("expected {bytes}"));
         }

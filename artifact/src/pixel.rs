@@ -90,9 +90,7 @@ impl PixelStorage {
     /// The storage with this number.
     #[must_use]
     pub fn from_number(number: u64) -> Option<Self> {
-        usize::try_from(number)
-            .ok()
-            .and_then(|n| Self::ALL.get(n).copied())
+        usize::try_from(number).ok().and_then(|n| Self::ALL.get(n).copied())
     }
 
     /// The storage with this name.
@@ -159,9 +157,7 @@ mod tests {
         let bytes: Vec<_> = PixelStorage::ALL.iter().map(|s| s.bytes()).collect();
         assert_eq!(
             bytes,
-            [
-                1, 2, 4, 2, 4, 8, 4, 8, 16, 2, 4, 8, 4, 8, 16, 4, 4, 8, 16, 16, 8, 16, 16, 16
-            ]
+            [1, 2, 4, 2, 4, 8, 4, 8, 16, 2, 4, 8, 4, 8, 16, 4, 4, 8, 16, 16, 8, 16, 16, 16]
         );
     }
 }

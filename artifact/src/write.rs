@@ -51,10 +51,7 @@ impl WriteError {
 /// [`WriteError`] with the system's reason.
 pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), WriteError> {
     let path = path.as_ref();
-    write(path, bytes).map_err(|source| WriteError {
-        path: path.to_owned(),
-        source,
-    })
+    write(path, bytes).map_err(|source| WriteError { path: path.to_owned(), source })
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -107,11 +104,7 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
         temporary.push(name.to_string_lossy().chars().take(40).collect::<String>());
         temporary.push(format!(".{}-{n}.tmp", std::process::id()));
         let temporary = target.with_file_name(temporary);
-        match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-        {
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => last = e,
             Err(e) => return Err(e),

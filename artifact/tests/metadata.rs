@@ -28,11 +28,7 @@ fn sample() -> Metadata {
         argument(ArgumentKind::Value, "bool", 1, 1, 1),
     ];
     arguments[0].captured = true;
-    arguments[0].binding = Some(Binding::Buffer {
-        handle: u64::MAX,
-        offset: 16,
-        size: 256,
-    });
+    arguments[0].binding = Some(Binding::Buffer { handle: u64::MAX, offset: 16, size: 256 });
     arguments[1].name = Some("out".into());
     let mut m = Metadata {
         schema: SCHEMA.into(),
@@ -42,11 +38,7 @@ fn sample() -> Metadata {
         target: "ptx:sm_90".into(),
         block_size: [16, 16, 1],
         arguments,
-        params: Params {
-            size: 0,
-            dispatch: 0,
-            log: Some(0),
-        },
+        params: Params { size: 0, dispatch: 0, log: Some(0) },
         shared_bytes: 1024,
         scratch_bytes: 0,
         formats: vec![
@@ -54,14 +46,8 @@ fn sample() -> Metadata {
                 kind: FormatKind::Print,
                 text: "{} {}".into(),
                 arguments: vec![
-                    FormatArgument {
-                        ty: "int".into(),
-                        offset: 0,
-                    },
-                    FormatArgument {
-                        ty: "vector<float,3>".into(),
-                        offset: 16,
-                    },
+                    FormatArgument { ty: "int".into(), offset: 0 },
+                    FormatArgument { ty: "vector<float,3>".into(), offset: 16 },
                 ],
                 record_size: LogLayout::of([(4, 4), (16, 16)]).unwrap().record_size,
             },
@@ -82,10 +68,7 @@ fn sample() -> Metadata {
         wave_lanes: Some(32),
         math: MathMode::Fast,
         bounds: BoundsMode::Trap,
-        ptx: Some(Ptx {
-            sm: 90,
-            version: "8.0".into(),
-        }),
+        ptx: Some(Ptx { sm: 90, version: "8.0".into() }),
         compiler: "0.1.0".into(),
         input_hash: "0".repeat(64),
         options_hash: "f".repeat(64),
@@ -94,11 +77,7 @@ fn sample() -> Metadata {
     for (a, o) in m.arguments.iter_mut().zip(&layout.offsets) {
         a.offset = *o;
     }
-    m.params = Params {
-        size: layout.size,
-        dispatch: layout.dispatch,
-        log: layout.log,
-    };
+    m.params = Params { size: layout.size, dispatch: layout.dispatch, log: layout.log };
     m
 }
 
@@ -132,17 +111,11 @@ fn contradictions_are_named() {
     refused("ptx", |m| m.ptx = None);
     refused("ptx", |m| m.target = "cpu:x86-64-v3".into());
     refused("arguments[1].offset", |m| m.arguments[1].offset = 8);
-    refused("arguments[2].element_size", |m| {
-        m.arguments[2].element_size = 36
-    });
+    refused("arguments[2].element_size", |m| m.arguments[2].element_size = 36);
     refused("arguments[2].size", |m| m.arguments[2].size = 36);
     refused("arguments[0].type", |m| m.arguments[0].ty = "float".into());
-    refused("arguments[3].type", |m| {
-        m.arguments[3].ty = "texture<2,float>".into()
-    });
-    refused("arguments[0].type", |m| {
-        m.arguments[0].ty = "buffer<".into()
-    });
+    refused("arguments[3].type", |m| m.arguments[3].ty = "texture<2,float>".into());
+    refused("arguments[0].type", |m| m.arguments[0].ty = "buffer<".into());
     refused("arguments[0].binding", |m| m.arguments[0].captured = false);
     refused("arguments[0].binding", |m| {
         m.arguments[0].binding = Some(Binding::Accel { handle: 1 })
@@ -152,15 +125,9 @@ fn contradictions_are_named() {
     refused("params", |m| m.params.dispatch = 0);
     refused("formats[0].record_size", |m| m.formats[0].record_size = 7);
     refused("formats[1].record_size", |m| m.formats[1].record_size = 32);
-    refused("formats[0].arguments[1].offset", |m| {
-        m.formats[0].arguments[1].offset = 33
-    });
-    refused("formats[0].arguments[1].offset", |m| {
-        m.formats[0].arguments[1].offset = u32::MAX
-    });
-    refused("formats[0].arguments[0].type", |m| {
-        m.formats[0].arguments[0].ty = "accel".into()
-    });
+    refused("formats[0].arguments[1].offset", |m| m.formats[0].arguments[1].offset = 33);
+    refused("formats[0].arguments[1].offset", |m| m.formats[0].arguments[1].offset = u32::MAX);
+    refused("formats[0].arguments[0].type", |m| m.formats[0].arguments[0].ty = "accel".into());
     refused("wave_lanes", |m| m.wave_lanes = Some(3));
 }
 
@@ -168,14 +135,8 @@ fn contradictions_are_named() {
 fn other_files_are_named() {
     let code = |text: &str| Metadata::from_json(text.as_bytes()).unwrap_err().code();
     assert_eq!(code("{}"), "L1021");
-    assert_eq!(
-        code("{\"schema\":\"luisac.kernel\",\"version\":2,\"new\":1}"),
-        "L1021"
-    );
-    assert_eq!(
-        code("{\"schema\":\"luisac.kernel\",\"version\":1}"),
-        "L1020"
-    );
+    assert_eq!(code("{\"schema\":\"luisac.kernel\",\"version\":2,\"new\":1}"), "L1021");
+    assert_eq!(code("{\"schema\":\"luisac.kernel\",\"version\":1}"), "L1020");
     assert_eq!(code("not json"), "L1020");
     assert_eq!(code(&"[".repeat(100_000)), "L1020");
     let extra = sample().to_json().replacen("{", "{\"mystery\":1,", 1);

@@ -43,10 +43,7 @@ fn writes_and_replaces() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     write_whole(&file, b"two").unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"two");
-    assert_eq!(
-        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(d.names(), ["a.o"]);
 }
 
@@ -64,10 +61,7 @@ fn links_are_followed() {
 fn failures_leave_nothing() {
     let d = Folder::new("failures");
     let e = write_whole("/dev/full", b"data").unwrap_err();
-    assert_eq!(
-        (e.code(), e.source.kind()),
-        ("L1001", std::io::ErrorKind::StorageFull)
-    );
+    assert_eq!((e.code(), e.source.kind()), ("L1001", std::io::ErrorKind::StorageFull));
     assert!(write_whole(d.0.join("missing/a.o"), b"data").is_err());
     assert!(write_whole(&d.0, b"data").is_err());
     assert!(write_whole(d.0.join("x".repeat(300)), b"data").is_err());
@@ -86,11 +80,7 @@ fn long_names_fit() {
 fn pipes_are_written_directly() {
     let d = Folder::new("pipe");
     let pipe = d.0.join("pipe");
-    if !std::process::Command::new("mkfifo")
-        .arg(&pipe)
-        .status()
-        .is_ok_and(|s| s.success())
-    {
+    if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()) {
         println!("skipped: no mkfifo here");
         return;
     }

@@ -31,7 +31,9 @@ pub fn test(args: &[String]) -> Result<()> {
         say(format_args!("cargo {}", run.join(" ")));
         let (lines, ok) = watched(with_tools(cargo(run).args(args)))?;
         let before = count.failed;
-        lines.iter().for_each(|l| count.add(l));
+        // Nextest shows the output of failed tests, with their own summaries in it.
+        let summary = if run[0] == "nextest" { "Summary [" } else { "test result:" };
+        lines.iter().filter(|l| l.trim().starts_with(summary)).for_each(|l| count.add(l));
         if !ok && count.failed == before {
             // It ended before it could count: something does not build, or a test took the runner with it.
             count.failed += 1;
@@ -53,13 +55,9 @@ fn with_tools(command: &mut Command) -> &mut Command {
 }
 
 impl Count {
-    /// Adds what a summary line says: `test result: ok. 3 passed; 1 failed; ..` of cargo's own runner, or
+    /// Adds what a summary line says, which is `test result: ok. 3 passed; 1 failed; ..` of cargo's own runner, or
     /// `Summary [ 1.2s] 5 tests run: 4 passed (1 slow), 1 failed, 2 timed out, 0 skipped` of nextest.
     fn add(&mut self, line: &str) {
-        let line = line.trim();
-        if !line.starts_with("test result:") && !line.starts_with("Summary [") {
-            return;
-        }
         let words: Vec<&str> = line.split_whitespace().collect();
         for pair in words.windows(2) {
             let Ok(n) = pair[0].trim_start_matches('(').parse::<usize>() else { continue };
@@ -96,6 +94,5 @@ mod tests {
             2,
         );
         counts("     Summary [   0.084s] 1 test run: 1 passed, 0 skipped", 1, 0);
-        counts("test a::b ... ok", 0, 0);
     }
 }

@@ -57,3 +57,55 @@ fn fields_end_with_their_section() {
     assert!(Machine::X86_64.apply(elf::R_X86_64_PC32, &mut field).is_err());
     assert!(Machine::Aarch64.apply(elf::R_AARCH64_CALL26, &mut field).is_err());
 }
+
+/// A whole AArch64 object, where LLVM's `llc` is there to make one: every relocation must be known and in reach.
+#[test]
+fn aarch64_objects_are_relocated() {
+    use std::{
+        io::Write,
+        process::{Command, Stdio},
+    };
+    let ir = r#"
+        @table = internal constant [5 x i32] [i32 1, i32 4, i32 9, i32 16, i32 25]
+        @shared = constant [4 x float] [float 1.0, float 2.0, float 3.0, float 4.0], align 16
+        @functions = internal constant [2 x ptr] [ptr @twice, ptr @twice]
+        define internal i32 @twice(i32 %v) noinline { %r = mul i32 %v, 2 ret i32 %r }
+        define i32 @entry(i64 %i, ptr %out) {
+          %p = getelementptr [5 x i32], ptr @table, i64 0, i64 %i
+          %a = load i32, ptr %p
+          %b = call i32 @twice(i32 %a)
+          %v = load <4 x float>, ptr @shared
+          store <4 x float> %v, ptr %out
+          %q = getelementptr [2 x ptr], ptr @functions, i64 0, i64 %i
+          %f = load ptr, ptr %q
+          %c = call i32 %f(i32 %b)
+          ret i32 %c
+        }"#;
+    let mut llc = Command::new("llc-22");
+    llc.args(["-mtriple=aarch64-linux-gnu", "-relocation-model=pic", "-filetype=obj", "-o", "-"]);
+    let Ok(mut child) = llc.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        println!("skipped: no llc-22 here");
+        return;
+    };
+    child.stdin.take().unwrap().write_all(ir.as_bytes()).unwrap();
+    let object = child.wait_with_output().unwrap().stdout;
+    let plan = Plan::of(&object, Some(Machine::Aarch64)).unwrap();
+    let entry = plan.entry("entry").unwrap() as usize;
+    let mut image = vec![0; plan.size() as usize];
+    plan.write(&mut image, 0x10_0000).unwrap();
+    let word = |at: usize| u32::from_le_bytes(*image[at..].first_chunk().unwrap());
+    // The table of functions holds the address of the one that the entry calls with `bl`.
+    let calls = (entry..image.len()).step_by(4).filter(|at| word(*at) >> 26 == 0b100101);
+    let targets: Vec<u64> = calls
+        .map(|at| 0x10_0000 + at as u64 + u64::from(word(at) << 6 >> 4))
+        .map(|far| far & 0xffff_ffff)
+        .collect();
+    let held = |address: &u64| image.windows(8).any(|w| w == address.to_le_bytes());
+    assert!(targets.iter().any(|t| held(t) || held(&(t.wrapping_sub(1 << 28)))), "{targets:x?}");
+    for cut in (0..object.len()).step_by(7) {
+        if let Ok(plan) = Plan::of(&object[..cut], Some(Machine::Aarch64)) {
+            let _ = plan.write(&mut vec![0; plan.size() as usize], 0x10_0000);
+        }
+    }
+    assert!(Plan::of(&object, Some(Machine::X86_64)).is_err());
+}
