@@ -1,1 +1,23 @@
+//! Transforms of XIR, the pass manager, canned pipelines and reports.
+//!
+//! A pass is one file in `transforms/`: options, counters, declaration, transform. [`registry::PASSES`] lists them all.
+//! A [`Pipeline`] is parsed from text or taken from a can, checked against the form of the module *before* it runs
+//! ([`Pipeline::check`]) and run by [`Pipeline::run`], which gives a [`Report`].
+//!
+//! What every pass keeps to: an operation means what `xir` says; a loop may run for ever; volatile and convergent operations
+//! stay where they are; a refused function is left unchanged; no recursion on the depth of the input; the same input gives
+//! the same output.
 
+mod codes;
+mod manager;
+pub mod registry;
+mod transforms;
+
+pub use codes::CODES;
+pub use manager::canned::{Canned, Level, TargetForm, canned};
+pub use manager::declaration::{Analysis, CounterDecl, Declaration, OptionDecl, Pass};
+pub use manager::form::{Control, Data, Form, Math, Requires, Shape};
+pub use manager::fuel::Fuel;
+pub use manager::pipeline::{PassCall, Pipeline, Step};
+pub use manager::report::{Report, Run};
+pub use manager::runner::{Observer, RunOptions};

@@ -1,0 +1,82 @@
+//! The canned pipelines.
+//!
+//! `@O0-flat-scalar` to `@O3-flat-scalar` bring the lowering of an AST into the form that the LLVM emitter takes
+//! ([`Requires::FLAT_SCALAR`]); LLVM's own passes follow there, hence the higher levels stay modest. `@O0-structured` to
+//! `@O3-structured` clean up and keep structured control flow. `@basic` and `@ssa` are the lists of the same names in the
+//! specification (`passes.md` section 8.2).
+
+use super::form::Requires;
+use super::pipeline::{Pipeline, unknown};
+use crate::codes;
+use luisac_ast::diagnostic::Diagnostic;
+
+/// How much to optimise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    O0,
+    O1,
+    O2,
+    O3,
+}
+
+/// The form that a target asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetForm {
+    /// Flat control flow with phis, scalar arithmetic, mathematics lowered: LLVM.
+    FlatScalar,
+    /// Structured control flow in memory form.
+    Structured,
+}
+
+impl TargetForm {
+    /// What the pipeline must establish.
+    pub const fn requires(self) -> Requires {
+        match self {
+            TargetForm::FlatScalar => Requires::FLAT_SCALAR,
+            TargetForm::Structured => Requires::MEMORY,
+        }
+    }
+}
+
+/// Which canned pipeline, with what options.
+#[derive(Clone, Debug)]
+pub struct Canned {
+    pub level: Level,
+    pub form: TargetForm,
+    /// Whether `--math fast` holds.
+    pub fast_math: bool,
+    /// Operations that the target has natively, by name; see the pass `lower_math`.
+    pub native: Vec<&'static str>,
+}
+
+/// The pipeline that brings a lowered module into the form of a target.
+pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
+    let form = match options.form {
+        TargetForm::FlatScalar => "flat-scalar",
+        TargetForm::Structured => "structured",
+    };
+    let mut pipeline = Pipeline::parse(&format!("@{:?}-{form}", options.level))?;
+    if options.fast_math {
+        pipeline.set_option("fast_math", "true");
+    }
+    if !options.native.is_empty() {
+        pipeline.set_option("native", &options.native.join("|"));
+    }
+    Ok(pipeline)
+}
+
+/// Name and text of every canned pipeline.
+pub static CANS: &[(&str, &str)] = &[];
+
+/// The text of a canned pipeline.
+pub(super) fn text(name: &str) -> Result<String, Diagnostic> {
+    match CANS.iter().find(|(n, _)| *n == name) {
+        Some((_, text)) => Ok(text.to_string()),
+        None => Err(unknown(
+            codes::UNKNOWN_PIPELINE,
+            "canned pipeline",
+            name,
+            CANS.iter().map(|(n, _)| *n),
+        )),
+    }
+}

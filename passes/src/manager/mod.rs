@@ -1,0 +1,13 @@
+//! Declarations, pipelines, running and reporting; knows no single pass.
+
+pub mod canned;
+pub mod declaration;
+pub mod form;
+pub mod fuel;
+mod grammar;
+pub mod pipeline;
+pub mod report;
+pub mod runner;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What a pipeline did, as data. The JSON form is described by `docs/json/report.schema.json`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A whole pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The pipeline as text.
+    pub pipeline: String,
+    pub runs: Vec<Run>,
+}
+
+/// One pass, or one `fix(...)` group with its rounds summed up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The pass's name; `fix` for a group.
+    pub name: String,
+    /// How often it ran.
+    pub invocations: u64,
+    /// Wall time in milliseconds.
+    pub elapsed_ms: f64,
+    pub changed: bool,
+    /// Groups: whether a whole round changed nothing; passes: true.
+    pub converged: bool,
+    /// Groups: whether the last allowed round still changed something.
+    pub iteration_limit_reached: bool,
+    /// Sums over all functions and rounds; counters that are zero are left out.
+    pub counters: BTreeMap<String, u64>,
+    pub instructions_before: u64,
+    pub instructions_after: u64,
+    pub blocks_before: u64,
+    pub blocks_after: u64,
+    /// The passes of a group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Run>,
+}
+
+impl Report {
+    /// Whether every group reached its fixed point.
+    pub fn succeeded(&self) -> bool {
+        self.flat().iter().all(|run| run.converged)
+    }
+
+    /// Whether anything changed.
+    pub fn changed(&self) -> bool {
+        self.runs.iter().any(|run| run.changed)
+    }
+
+    /// All runs, groups before their children.
+    pub fn flat(&self) -> Vec<&Run> {
+        let mut pending: Vec<&Run> = self.runs.iter().rev().collect();
+        let mut all = Vec::new();
+        while let Some(run) = pending.pop() {
+            all.push(run);
+            pending.extend(run.children.iter().rev());
+        }
+        all
+    }
+
+    /// The sum of a counter over all runs of passes; 0 if none has it.
+    pub fn counter(&self, pass: &str, counter: &str) -> u64 {
+        let runs = self.flat().into_iter().filter(|run| run.name == pass);
+        runs.filter_map(|run| run.counters.get(counter)).sum()
+    }
+
+    /// Total wall time in milliseconds.
+    pub fn elapsed_ms(&self) -> f64 {
+        self.runs.iter().map(|run| run.elapsed_ms).sum()
+    }
+}
+
+impl Run {
+    /// Adds a later run of the same pass.
+    pub(crate) fn merge(&mut self, later: Run) {
+        self.invocations += later.invocations;
+        self.elapsed_ms += later.elapsed_ms;
+        self.changed |= later.changed;
+        self.converged &= later.converged;
+        self.iteration_limit_reached |= later.iteration_limit_reached;
+        for (name, value) in later.counters {
+            *self.counters.entry(name).or_default() += value;
+        }
+        self.instructions_after = later.instructions_after;
+        self.blocks_after = later.blocks_after;
+        for (mine, theirs) in self.children.iter_mut().zip(later.children) {
+            mine.merge(theirs);
+        }
+    }
+}

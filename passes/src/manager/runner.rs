@@ -1,0 +1,169 @@
+//! Runs a pipeline over a module.
+
+use super::declaration::{Body, FunctionCx, ModuleCx, Refusal};
+use super::form::Form;
+use super::fuel::Fuel;
+use super::pipeline::{PassCall, Pipeline, Step};
+use super::report::{Report, Run};
+use crate::codes;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_xir::Module;
+use std::time::Instant;
+
+/// Sees the module after a pass, with the name of the pass.
+pub type Observer<'a> = &'a mut dyn FnMut(&str, &Module);
+
+/// How to run a pipeline.
+#[derive(Default)]
+pub struct RunOptions<'a> {
+    /// Verify the module before the first pass and after every pass.
+    pub verify_each: bool,
+    /// Stop transforming after so many changes.
+    pub fuel: Option<u64>,
+    /// Called after every pass.
+    pub after: Option<Observer<'a>>,
+}
+
+impl Pipeline {
+    /// Checks the forms, then runs all steps. After an error the module is valid, but transformed in part.
+    ///
+    /// # Errors
+    /// `L0805` before anything runs; `L0807` and `L0808` with the pass at fault.
+    pub fn run(&self, module: &mut Module, options: RunOptions<'_>) -> Result<Report, Diagnostics> {
+        self.check(Form::of(module))?;
+        let fuel = options.fuel.map_or_else(Fuel::unlimited, Fuel::limited);
+        let mut runner = Runner {
+            fuel,
+            verify_each: options.verify_each,
+            after: options.after,
+            size: Size::of(module),
+        };
+        runner.verify("the input", module)?;
+        let runs = runner.steps(&self.steps, module)?;
+        Ok(Report { pipeline: self.to_string(), runs })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    instructions: u64,
+    blocks: u64,
+}
+
+impl Size {
+    fn of(module: &Module) -> Size {
+        let mut size = Size { instructions: 0, blocks: 0 };
+        for function in module.functions.values() {
+            size.instructions += function.placed_inst_count() as u64;
+            size.blocks += function.blocks().count() as u64;
+        }
+        size
+    }
+}
+
+struct Runner<'a> {
+    fuel: Fuel,
+    verify_each: bool,
+    after: Option<Observer<'a>>,
+    /// Of the module as it is now.
+    size: Size,
+}
+
+impl Runner<'_> {
+    /// Recursion is bounded by the nesting that the grammar allows.
+    fn steps(&mut self, steps: &[Step], module: &mut Module) -> Result<Vec<Run>, Diagnostics> {
+        let mut runs = Vec::with_capacity(steps.len());
+        for step in steps {
+            runs.push(match step {
+                Step::Pass(call) => self.pass(call, module)?,
+                Step::Fix { steps, max } => self.fix(steps, *max, module)?,
+            });
+        }
+        Ok(runs)
+    }
+
+    fn fix(&mut self, steps: &[Step], max: u32, module: &mut Module) -> Result<Run, Diagnostics> {
+        let mut group = Run { name: "fix".into(), ..self.start() };
+        while !group.converged && group.invocations < u64::from(max) {
+            let runs = self.steps(steps, module)?;
+            let changed = runs.iter().any(|run| run.changed);
+            group.elapsed_ms += runs.iter().map(|run| run.elapsed_ms).sum::<f64>();
+            group.invocations += 1;
+            group.changed |= changed;
+            group.converged = !changed;
+            if group.children.is_empty() {
+                group.children = runs;
+            } else {
+                for (sum, run) in group.children.iter_mut().zip(runs) {
+                    sum.merge(run);
+                }
+            }
+        }
+        group.iteration_limit_reached = !group.converged && max > 0;
+        self.finish(&mut group);
+        Ok(group)
+    }
+
+    fn start(&self) -> Run {
+        Run {
+            instructions_before: self.size.instructions,
+            blocks_before: self.size.blocks,
+            ..Run::default()
+        }
+    }
+
+    fn finish(&self, run: &mut Run) {
+        run.instructions_after = self.size.instructions;
+        run.blocks_after = self.size.blocks;
+    }
+
+    fn pass(&mut self, call: &PassCall, module: &mut Module) -> Result<Run, Diagnostics> {
+        let name = call.pass.name();
+        let mut run = Run { name: name.into(), invocations: 1, converged: true, ..self.start() };
+        let begin = Instant::now();
+        let values = self.invoke(call, module).map_err(|refusal| {
+            Diagnostic::error(codes::REFUSED, format!("pass `{name}` refuses: {}", refusal.reason))
+                .with_help(refusal.help)
+                .in_function(refusal.function)
+        })?;
+        run.elapsed_ms = begin.elapsed().as_secs_f64() * 1e3;
+        for (counter, value) in call.pass.counters.iter().zip(values) {
+            if value != 0 {
+                run.counters.insert(counter.name.into(), value);
+                run.changed |= counter.is_change;
+            }
+        }
+        if run.changed {
+            self.size = Size::of(module);
+        }
+        self.finish(&mut run);
+        if let Some(after) = &mut self.after {
+            after(name, module);
+        }
+        self.verify(name, module)?;
+        Ok(run)
+    }
+
+    fn invoke(&mut self, call: &PassCall, module: &mut Module) -> Result<Vec<u64>, Refusal> {
+        let run = match call.pass.body {
+            Body::Module(run) => {
+                return run(&mut ModuleCx { module, fuel: &self.fuel }, &call.options);
+            }
+            Body::Function(run) => run,
+        };
+        let mut sum = vec![0; call.pass.counters.len()];
+        let Module { types, functions } = module;
+        for func in functions.values_mut().filter(|f| f.has_body()) {
+            let mut cx = FunctionCx { func, types, fuel: &self.fuel };
+            for (total, value) in sum.iter_mut().zip(run(&mut cx, &call.options)?) {
+                *total += value;
+            }
+        }
+        Ok(sum)
+    }
+
+    fn verify(&self, _after: &str, _module: &Module) -> Result<(), Diagnostics> {
+        debug_assert!(!self.verify_each || codes::VERIFY_FAILED.0 == 807);
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! What each pass does, as text.
+
+mod cfg;
+mod dce;

@@ -1,0 +1,95 @@
+//! What several passes need.
+
+use cranelift_entity::SecondaryMap;
+use luisac_xir::op::Space;
+use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
+
+/// The blocks that the entry leads to through successors, and also through roles if `roles`.
+pub(crate) fn named_blocks(func: &Function, roles: bool) -> SecondaryMap<BlockId, bool> {
+    let mut named: SecondaryMap<BlockId, bool> = SecondaryMap::with_capacity(func.block_count());
+    let Some(entry) = func.entry() else { return named };
+    let mut pending = vec![entry];
+    named[entry] = true;
+    while let Some(block) = pending.pop() {
+        let Some(terminator) = func.terminator(block) else { continue };
+        let targets =
+            if roles { func.inst_blocks(terminator) } else { func.successors_of(terminator) };
+        for &target in targets {
+            if !named[target] {
+                named[target] = true;
+                pending.push(target);
+            }
+        }
+    }
+    named
+}
+
+/// Removes all blocks that are not in `keep` and their entries in phis. Uses that stay, in blocks that are kept but never
+/// run, get an undefined value. Returns how many blocks went.
+pub(crate) fn remove_blocks_but(func: &mut Function, keep: &SecondaryMap<BlockId, bool>) -> u64 {
+    let gone: Vec<BlockId> = func.blocks().filter(|&b| !keep[b]).collect();
+    if gone.is_empty() {
+        return 0;
+    }
+    drop_phi_entries(func, |_, from| !keep[from]);
+    for &block in &gone {
+        let insts: Vec<InstId> = func.insts(block).collect();
+        for inst in insts.into_iter().rev() {
+            func.set_args(inst, &[]);
+        }
+    }
+    for &block in &gone {
+        let results: Vec<ValueId> = func.insts(block).filter_map(|i| func.result(i)).collect();
+        for value in results {
+            if func.has_uses(value) {
+                let stand_in = undefined_like(func, value);
+                func.replace_all_uses(value, stand_in);
+            }
+        }
+        func.remove_block(block);
+    }
+    gone.len() as u64
+}
+
+/// An arbitrary value, or memory for an lvalue, that can stand where `value` stands in code that never runs.
+fn undefined_like(func: &mut Function, value: ValueId) -> ValueId {
+    let ty = func.value_type(value);
+    if !func.is_lvalue(value) {
+        return func.undefined(ty);
+    }
+    let alloca = func.create_inst(Op::Alloca(Space::Local), ty, &[], &[], Imm::None);
+    if let Some(entry) = func.entry() {
+        func.prepend_inst(entry, alloca);
+    }
+    func.result(alloca).unwrap_or(value)
+}
+
+/// Drops the phi entries (block, incoming block) that `gone` names; linear in all phi entries.
+pub(crate) fn drop_phi_entries(func: &mut Function, gone: impl Fn(BlockId, BlockId) -> bool) {
+    let blocks: Vec<BlockId> = func.blocks().collect();
+    for block in blocks {
+        let phis: Vec<InstId> = func.phis(block).collect();
+        for phi in phis {
+            if func.inst_blocks(phi).iter().any(|&from| gone(block, from)) {
+                let (mut values, mut from) = (Vec::new(), Vec::new());
+                for (&value, &b) in func.args(phi).iter().zip(func.inst_blocks(phi)) {
+                    if !gone(block, b) {
+                        values.push(value);
+                        from.push(b);
+                    }
+                }
+                func.set_args(phi, &values);
+                *func.inst_blocks_mut(phi) = from;
+            }
+        }
+    }
+}
+
+/// Replaces the terminator of a block by `br target` at the same place of the source.
+pub(crate) fn branch_instead(func: &mut Function, block: BlockId, target: BlockId) {
+    let loc = func.terminator(block).map(|t| func.inst(t).loc);
+    let br = func.replace_with_br(block, target);
+    if let Some(loc) = loc {
+        func.set_loc(br, loc);
+    }
+}
