@@ -18,6 +18,7 @@ pub mod cfg;
 pub mod constant;
 pub mod dominators;
 mod entities;
+pub mod from_ast;
 mod function;
 mod layout;
 mod module;

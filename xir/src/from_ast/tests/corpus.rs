@@ -1,0 +1,79 @@
+//! Every kernel of the corpus lowers; what cannot be compiled is refused with the right code.
+
+use super::super::*;
+use luisac_ast::diagnostic::Code;
+use luisac_ast::json;
+use std::path::{Path, PathBuf};
+
+fn corpus() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
+    if path.is_dir() {
+        Some(path)
+    } else {
+        println!("skipped: there is no `../shared/corpus`");
+        None
+    }
+}
+
+/// All JSON kernels below a folder, in order.
+fn kernels(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![folder.to_path_buf()];
+    while let Some(folder) = pending.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = path.to_string_lossy().into_owned();
+            if path.is_dir() {
+                pending.push(path);
+            } else if name.ends_with(".json") && !name.ends_with(".expect.json") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What the lowering of these kernels must be refused with.
+const REFUSED: [(&str, Code); 7] = [
+    ("cpu_callable/sort.json", HOST_CALLBACK),
+    ("native_include/kernel.json", EXTERNAL_CALL),
+    ("own/sizes_and_addresses.json", UNSUPPORTED),
+    ("bugs/break_outside_loop.json", JUMP_OUTSIDE),
+    ("bugs/continue_outside_loop.json", JUMP_OUTSIDE),
+    ("bugs/duplicate_case_values.json", DUPLICATE_CASE),
+    ("bugs/too_few_call_arguments.json", MALFORMED),
+];
+
+#[test]
+fn every_kernel_lowers() {
+    let Some(corpus) = corpus() else { return };
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for folder in ["own", "luisa", "bugs", "perf"] {
+        for path in kernels(&corpus.join(folder)) {
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            // Inputs that the reader refuses are the reader's business.
+            let Ok(library) = json::read(&bytes) else { continue };
+            count += 1;
+            let refused =
+                REFUSED.iter().find(|(name, _)| path.ends_with(name)).map(|(_, code)| *code);
+            match (lower(&library, &Options::default()), refused) {
+                (Ok(module), None) => failures.extend(problems(&path, &module)),
+                (Ok(_), Some(code)) => {
+                    failures.push(format!("{}: not refused with {code}", path.display()))
+                }
+                (Err(errors), Some(code)) if errors.find(code).is_some() => {}
+                (Err(errors), _) => failures.push(format!("{}: {errors}", path.display())),
+            }
+        }
+    }
+    println!("{count} kernels");
+    assert!(count > 300, "only {count} kernels found");
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn problems(path: &Path, module: &Module) -> Option<String> {
+    (module.kernels().count() == 0).then(|| format!("{}: no kernel", path.display()))
+}
