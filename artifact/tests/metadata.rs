@@ -155,3 +155,33 @@ fn any_cut_or_flipped_byte_is_an_error_or_harmless() {
         }
     }
 }
+
+/// The properties of an object in the schema, by the path of keys that leads to it.
+fn properties(schema: &serde_json::Value, path: &[&str]) -> Vec<String> {
+    let object = path.iter().fold(schema, |v, k| &v[*k]);
+    object["properties"].as_object().expect("an object").keys().cloned().collect()
+}
+
+#[test]
+fn the_schema_has_every_key_and_no_other() {
+    let schema = include_str!("../../docs/json/metadata.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let m = serde_json::to_value(sample()).unwrap();
+    let keys = |v: &serde_json::Value| {
+        let mut keys: Vec<_> = v.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    let mut argument = keys(&m["arguments"][0]);
+    argument.push("name".into());
+    argument.sort();
+    let sorted = |mut v: Vec<String>| {
+        v.sort();
+        v
+    };
+    assert_eq!(sorted(properties(&schema, &[])), keys(&m));
+    assert_eq!(sorted(properties(&schema, &["$defs", "argument"])), argument);
+    assert_eq!(sorted(properties(&schema, &["$defs", "format"])), keys(&m["formats"][0]));
+    assert_eq!(sorted(properties(&schema, &["properties", "params"])), keys(&m["params"]));
+    assert_eq!(sorted(properties(&schema, &["properties", "ptx"])), keys(&m["ptx"]));
+}

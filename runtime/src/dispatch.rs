@@ -56,7 +56,12 @@ impl Launch<'_> {
         let job = Job::new(self, size)?;
         job.run()?;
         match &mut self.log {
-            Some(log) => log::decode(metadata, log.bytes_mut(), print),
+            Some(log) => {
+                let lost = log::decode(metadata, log.bytes_mut(), print);
+                // So that a later dispatch whose last record finds no room does not end with one of these.
+                log::clear(log.bytes_mut());
+                lost
+            }
             None => Ok(0),
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn decode(
             break;
         };
         let Some(format) = format.filter(|f| f.record_size as usize == size) else {
-            // Behind the last record that fits, the data is what an earlier dispatch left.
+            // Behind the last record that fits is nothing.
             if used > data.len() as u64 {
                 break;
             }
@@ -61,6 +61,15 @@ pub(crate) fn decode(
         Some((_, error)) => Err(error),
         None if fault_lost => Err(RuntimeError::FaultLost { kernel: metadata.kernel.clone() }),
         None => Ok(used.saturating_sub(at as u64)),
+    }
+}
+
+/// Zeroes what was written.
+pub(crate) fn clear(log: &mut [u8]) {
+    if let Some((used, data)) = log.split_first_chunk_mut() {
+        let end = (u64::from_le_bytes(*used) & !LOG_FAULT_LOST).min(data.len() as u64);
+        data[..end as usize].fill(0);
+        *used = [0; 8];
     }
 }
 
