@@ -459,6 +459,11 @@ impl Function {
         self.operands.replace_all(old, new);
     }
 
+    #[cfg(test)]
+    pub(crate) fn forget_uses(&mut self, value: ValueId) {
+        self.operands.forget_uses(value);
+    }
+
     pub(crate) fn drop_operands(&mut self, inst: InstId) {
         self.operands.clear(&mut self.insts[inst].args);
     }

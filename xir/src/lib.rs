@@ -19,6 +19,7 @@ pub mod constant;
 pub mod dominators;
 mod entities;
 pub mod from_ast;
+pub mod forms;
 mod function;
 mod layout;
 mod module;
@@ -27,6 +28,7 @@ pub mod op;
 mod operands;
 pub mod text;
 pub mod typing;
+pub mod verify;
 
 pub use builder::Builder;
 pub use constant::ConstBytes;

@@ -204,6 +204,12 @@ impl OperandPool {
         })
     }
 
+    /// Breaks the use list of a value, for the test of the verifier.
+    #[cfg(test)]
+    pub(crate) fn forget_uses(&mut self, value: ValueId) {
+        self.heads[value] = Head(NONE);
+    }
+
     /// Index of a slot within the range of its user.
     pub(crate) fn index_in(range: OperandRange, slot: u32) -> usize {
         (slot - range.start) as usize

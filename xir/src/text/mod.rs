@@ -22,7 +22,7 @@
 pub mod codes;
 mod constant;
 mod lexer;
-mod names;
+pub(crate) mod names;
 mod ops;
 mod parse_constant;
 mod parse_function;
@@ -31,7 +31,9 @@ mod printer;
 mod types;
 
 pub use codes::CODES;
+pub(crate) use names as words;
 pub use parser::{looks_like_text, parse};
+pub(crate) use printer::print_lines;
 pub use printer::{print, print_function, print_type};
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) fn symbols(module: &Module) -> Vec<String> {
 
 /// The words in front of the blocks of a terminator, in operand order. For `switch` and `indexed_branch` the case blocks come
 /// after the first one and before a merge.
-pub(super) fn block_words(op: Op) -> &'static [&'static str] {
+pub(crate) fn block_words(op: Op) -> &'static [&'static str] {
     match op {
         Op::If => &["then", "else", "merge"],
         Op::Switch => &["default", "merge"],
@@ -71,7 +71,7 @@ pub(super) fn block_words(op: Op) -> &'static [&'static str] {
 }
 
 /// Whether an operation addresses a bindless array, so that its access attribute may differ from the default.
-pub(super) fn is_bindless(op: Op) -> bool {
+pub(crate) fn is_bindless(op: Op) -> bool {
     matches!(op, Op::ResourceQuery(_) | Op::ResourceRead(_) | Op::ResourceWrite(_))
         && op.sub_name().is_some_and(|name| name.starts_with("bindless"))
 }

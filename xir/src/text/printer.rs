@@ -7,7 +7,7 @@ use crate::{
     ArgumentKind, BlockId, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op, SourceLoc,
     ValueDef, ValueId,
 };
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use luisac_ast::types::{TypeId, TypeTable};
 use std::fmt::Write;
 
@@ -37,6 +37,24 @@ pub fn print_function(module: &Module, id: FunctionId) -> String {
     }
     text.push_str(&body);
     text
+}
+
+/// For each instruction its block label and its line, as [`print`] writes them.
+pub(crate) fn print_lines(module: &Module, id: FunctionId, insts: &[InstId]) -> Vec<String> {
+    let mut shared = Shared::new(module);
+    let mut lines = Vec::with_capacity(insts.len());
+    let mut text = String::new();
+    let mut printer = Printer::new(&mut shared, id, &mut text);
+    for &inst in insts {
+        printer.out.clear();
+        if let Some(block) = printer.function.inst_block(inst) {
+            printer.block(block);
+            printer.out.push_str(": ");
+        }
+        printer.instruction(inst);
+        lines.push(printer.out.clone());
+    }
+    lines
 }
 
 /// A type as the text form writes it, structures and custom types by their description.
@@ -286,6 +304,9 @@ impl<'a, 'b> Printer<'a, 'b> {
     }
 
     fn value(&mut self, value: ValueId) {
+        if value.index() >= self.function.value_count() {
+            return self.out.push_str("%?");
+        }
         match self.function.value_def(value) {
             ValueDef::Special(register) => self.out.push_str(register.name()),
             ValueDef::Undefined => {
