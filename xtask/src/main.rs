@@ -16,7 +16,7 @@ usage: cargo xtask COMMAND
   demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
   test     set up, run every test
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
-  bench    measure start-up, compilation and reading (docs/performance.md says what the figures mean)
+  bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus
 ";
 
 fn main() -> ExitCode {
