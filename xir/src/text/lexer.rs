@@ -3,6 +3,9 @@
 use super::codes;
 use luisac_ast::diagnostic::Diagnostic;
 
+/// One error, boxed: results are passed by the million.
+pub(super) type Error = Box<Diagnostic>;
+
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
@@ -79,7 +82,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token.
-    pub(super) fn next(&mut self) -> Result<Spanned<'t>, Diagnostic> {
+    pub(super) fn next(&mut self) -> Result<Spanned<'t>, Error> {
         let starts_line = self.skip_blanks() || self.at == 0;
         let offset = self.at;
         let token = self.token()?;
@@ -123,7 +126,7 @@ impl<'t> Lexer<'t> {
         self.rest().iter().take_while(|b| is_part(b)).count()
     }
 
-    fn token(&mut self) -> Result<Token<'t>, Diagnostic> {
+    fn token(&mut self) -> Result<Token<'t>, Error> {
         let first = self.byte(0);
         match first {
             b'A'..=b'Z' | b'a'..=b'z' | b'_' => Ok(Token::Word(self.take(self.word_len()))),
@@ -174,13 +177,13 @@ impl<'t> Lexer<'t> {
         len
     }
 
-    fn decimal(&mut self, expected: &str) -> Result<u32, Diagnostic> {
+    fn decimal(&mut self, expected: &str) -> Result<u32, Error> {
         let start = self.at;
         let len = self.rest().iter().take_while(|b| b.is_ascii_digit()).count();
         self.take(len).parse().map_err(|_| self.error(start, format!("expected {expected}")))
     }
 
-    fn symbol(&mut self) -> Result<Token<'t>, Diagnostic> {
+    fn symbol(&mut self) -> Result<Token<'t>, Error> {
         self.at += 1;
         let name = match self.byte(0) {
             b'"' => self.quoted()?,
@@ -195,7 +198,7 @@ impl<'t> Lexer<'t> {
         Ok(Token::Symbol(name, ordinal))
     }
 
-    fn quoted(&mut self) -> Result<Quoted<'t>, Diagnostic> {
+    fn quoted(&mut self) -> Result<Quoted<'t>, Error> {
         let open = self.at;
         self.at += 1;
         let start = self.at;
@@ -215,7 +218,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Diagnostic> {
+    fn escape(&mut self) -> Result<(), Error> {
         let start = self.at;
         let wrong = |lexer: &Self| lexer.error(start, "an unknown escape in a string".into());
         match self.byte(1) {
@@ -236,16 +239,16 @@ impl<'t> Lexer<'t> {
     }
 
     /// A syntax error at a place.
-    pub(super) fn error(&self, offset: usize, message: String) -> Diagnostic {
+    pub(super) fn error(&self, offset: usize, message: String) -> Error {
         located(self.text, Diagnostic::error(codes::SYNTAX, message), offset)
     }
 }
 
 /// Adds the place to a diagnostic: byte offset, line and column (of characters), both from 1.
-pub(super) fn located(text: &str, diagnostic: Diagnostic, offset: usize) -> Diagnostic {
+pub(super) fn located(text: &str, diagnostic: Diagnostic, offset: usize) -> Error {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |i| i + 1);
     let column = before[start..].chars().count() + 1;
-    diagnostic.at_offset(offset).with_note(format!("line {line}, column {column}"))
+    Box::new(diagnostic.at_offset(offset).with_note(format!("line {line}, column {column}")))
 }

@@ -1,12 +1,11 @@
 //! Text to constants.
 
 use super::codes;
-use super::lexer::Token;
+use super::lexer::{Error, Token};
 use super::parser::Parser;
 use super::types::scalar_from_name;
 use crate::ConstBytes;
 use half::f16;
-use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{Scalar, TypeId, TypeKind};
 
 /// Bytes that constants may take which the text does not spell out.
@@ -30,7 +29,7 @@ struct Open {
 
 impl<'t> Parser<'t> {
     /// `f32 1.5`, `const TYPE zero`, `const TYPE hex "…"`, `const TYPE (…)`, or, in a declaration, the same without `const`.
-    pub fn constant(&mut self) -> Result<(TypeId, ConstBytes), Diagnostic> {
+    pub fn constant(&mut self) -> Result<(TypeId, ConstBytes), Error> {
         let explicit = self.eat_word("const")?;
         if let (false, Token::Word(word)) = (explicit, self.token.token)
             && let Some(scalar) = scalar_from_name(word)
@@ -46,14 +45,14 @@ impl<'t> Parser<'t> {
     }
 
     /// What follows the type in a constant that starts at `start`.
-    pub fn constant_of(&mut self, ty: TypeId, start: usize) -> Result<ConstBytes, Diagnostic> {
+    pub fn constant_of(&mut self, ty: TypeId, start: usize) -> Result<ConstBytes, Error> {
         if !self.module.types.is_data(ty) {
             return Err(self.error(codes::BAD_CONSTANT, start, "this type has no constants"));
         }
         self.composite(ty)
     }
 
-    fn composite(&mut self, ty: TypeId) -> Result<ConstBytes, Diagnostic> {
+    fn composite(&mut self, ty: TypeId) -> Result<ConstBytes, Error> {
         if self.eat_word("hex")? {
             return self.hex(ty);
         }
@@ -79,7 +78,7 @@ impl<'t> Parser<'t> {
         Ok(bytes.into())
     }
 
-    fn hex(&mut self, ty: TypeId) -> Result<ConstBytes, Diagnostic> {
+    fn hex(&mut self, ty: TypeId) -> Result<ConstBytes, Error> {
         let offset = self.token.offset;
         let Token::Text(text) = self.token.token else {
             return Err(self.expected("bytes in quotes"));
@@ -101,7 +100,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `(element, …)` of a composite, each element a scalar value or again a list.
-    fn elements(&mut self, ty: TypeId, bytes: &mut [u8]) -> Result<(), Diagnostic> {
+    fn elements(&mut self, ty: TypeId, bytes: &mut [u8]) -> Result<(), Error> {
         self.need('(')?;
         let mut stack = vec![Open { ty, at: 0, next: 0 }];
         while let Some(open) = stack.last_mut() {
@@ -135,7 +134,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The bits of a scalar: a number, `true`, `false`, `inf`, or `0x` and the bits themselves.
-    fn scalar_value(&mut self, scalar: Scalar) -> Result<u64, Diagnostic> {
+    fn scalar_value(&mut self, scalar: Scalar) -> Result<u64, Error> {
         let offset = self.token.offset;
         let (Token::Number(text) | Token::Word(text)) = self.token.token else {
             return Err(self.expected("a value"));

@@ -5,7 +5,7 @@
 //! order: from there on only results get new ids, so the id of every result is known before it exists.
 
 use super::codes;
-use super::lexer::{Quoted, Token};
+use super::lexer::{Error, Quoted, Token};
 use super::names::{block_words, is_bindless};
 use super::ops::{self, Lookup};
 use super::parser::{Parser, PendingCall};
@@ -14,7 +14,6 @@ use crate::{
     ArgumentKind, BlockId, Function, FunctionId, FunctionKind, Imm, Op, SourceLoc, TypeId, ValueId,
 };
 use cranelift_entity::{EntityRef, packed_option::ReservedValue};
-use luisac_ast::diagnostic::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -58,17 +57,17 @@ struct Draft<'t> {
 }
 
 impl<'t> Parser<'t> {
-    pub fn function(&mut self) -> Result<(), Diagnostic> {
+    pub fn function(&mut self) -> Result<(), Error> {
         let id = self.module.functions.next_key();
         let mut draft = self.signature(id)?;
         let name = draft.function.name.clone();
         let body = self.body_or_end(&mut draft, id);
-        body.map_err(|error| error.in_function(name))?;
+        body.map_err(|error| Box::new(error.in_function(name)))?;
         self.module.functions.push(draft.function);
         Ok(())
     }
 
-    fn signature(&mut self, id: FunctionId) -> Result<Draft<'t>, Diagnostic> {
+    fn signature(&mut self, id: FunctionId) -> Result<Draft<'t>, Error> {
         let word = self.word("a function")?;
         let offset = self.token.offset;
         let Token::Symbol(name, ordinal) = self.token.token else {
@@ -110,7 +109,7 @@ impl<'t> Parser<'t> {
         Ok(draft)
     }
 
-    fn block_size(&mut self) -> Result<[u32; 3], Diagnostic> {
+    fn block_size(&mut self) -> Result<[u32; 3], Error> {
         let mut size = [64, 1, 1];
         if self.eat_word("block")? {
             self.need('(')?;
@@ -125,7 +124,7 @@ impl<'t> Parser<'t> {
         Ok(size)
     }
 
-    fn argument(&mut self, draft: &mut Draft<'t>) -> Result<(), Diagnostic> {
+    fn argument(&mut self, draft: &mut Draft<'t>) -> Result<(), Error> {
         let offset = self.token.offset;
         let Token::Value(number) = self.token.token else {
             return Err(self.expected("an argument, as in `%0: value f32`"));
@@ -158,11 +157,11 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn duplicate_value(&self, number: u32, offset: usize) -> Diagnostic {
+    fn duplicate_value(&self, number: u32, offset: usize) -> Error {
         self.error(codes::DUPLICATE_NAME, offset, format!("the value `%{number}` is defined twice"))
     }
 
-    fn body_or_end(&mut self, draft: &mut Draft<'t>, id: FunctionId) -> Result<(), Diagnostic> {
+    fn body_or_end(&mut self, draft: &mut Draft<'t>, id: FunctionId) -> Result<(), Error> {
         if self.eat(';')? {
             return Ok(());
         }
@@ -192,7 +191,7 @@ impl<'t> Parser<'t> {
         self.build(draft, id)
     }
 
-    fn label(&mut self, draft: &mut Draft<'t>) -> Result<BlockId, Diagnostic> {
+    fn label(&mut self, draft: &mut Draft<'t>) -> Result<BlockId, Error> {
         let offset = self.token.offset;
         let number = self.block_reference()?.number;
         self.need(':')?;
@@ -204,7 +203,7 @@ impl<'t> Parser<'t> {
         Ok(block)
     }
 
-    fn block_reference(&mut self) -> Result<BlockRef, Diagnostic> {
+    fn block_reference(&mut self) -> Result<BlockRef, Error> {
         let offset = self.token.offset;
         let number = match self.token.token {
             Token::Word(word) => block_number(word),
@@ -215,7 +214,7 @@ impl<'t> Parser<'t> {
         Ok(BlockRef { number, offset })
     }
 
-    fn instruction(&mut self, draft: &mut Draft<'t>, block: BlockId) -> Result<(), Diagnostic> {
+    fn instruction(&mut self, draft: &mut Draft<'t>, block: BlockId) -> Result<(), Error> {
         let mut ty = TypeId::VOID;
         let has_result = matches!(self.token.token, Token::Value(_));
         if let Token::Value(number) = self.token.token {
@@ -256,7 +255,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn operation(&mut self) -> Result<Op, Diagnostic> {
+    fn operation(&mut self) -> Result<Op, Error> {
         let offset = self.token.offset;
         let unknown = |parser: &Self, text: String| {
             parser.error(
@@ -277,7 +276,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `[typed, uniform]` or `[curves N]`.
-    fn access(&mut self, inst: &mut RawInst<'t>) -> Result<(), Diagnostic> {
+    fn access(&mut self, inst: &mut RawInst<'t>) -> Result<(), Error> {
         let mut access = BindlessAccess::default();
         if self.is('[') && !self.token.starts_line {
             self.advance()?;
@@ -303,7 +302,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn phi(&mut self, draft: &mut Draft<'t>) -> Result<(), Diagnostic> {
+    fn phi(&mut self, draft: &mut Draft<'t>) -> Result<(), Error> {
         while self.is('(') {
             self.advance()?;
             let value = self.operand(draft)?;
@@ -319,7 +318,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn call(&mut self, draft: &mut Draft<'t>, inst: &mut RawInst<'t>) -> Result<(), Diagnostic> {
+    fn call(&mut self, draft: &mut Draft<'t>, inst: &mut RawInst<'t>) -> Result<(), Error> {
         let offset = self.token.offset;
         let Token::Symbol(name, ordinal) = self.token.token else {
             return Err(self.expected("a callee, as in `@f`"));
@@ -338,7 +337,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Operands, a text, and the blocks of a terminator, with commas between.
-    fn items(&mut self, draft: &mut Draft<'t>, inst: &mut RawInst<'t>) -> Result<(), Diagnostic> {
+    fn items(&mut self, draft: &mut Draft<'t>, inst: &mut RawInst<'t>) -> Result<(), Error> {
         let mut words = block_words(inst.op).iter().copied().peekable();
         let has_cases = matches!(inst.op, Op::Switch | Op::IndexedBranch);
         let (first_block, mut cases) = (draft.block_refs.len(), Vec::new());
@@ -390,7 +389,7 @@ impl<'t> Parser<'t> {
         inst: &mut RawInst<'t>,
         missing: Option<&str>,
         cases: Vec<u64>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Error> {
         match missing {
             Some("") => return Err(self.expected("a further block")),
             Some(word) => return Err(self.expected(&format!("`{word}` and a block"))),
@@ -402,7 +401,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn inst_attributes(&mut self, inst: &mut RawInst<'t>, named: bool) -> Result<(), Diagnostic> {
+    fn inst_attributes(&mut self, inst: &mut RawInst<'t>, named: bool) -> Result<(), Error> {
         while self.eat('!')? {
             match self.word("`loc`, `name` or `comment`")? {
                 "loc" => {
@@ -422,7 +421,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn operand(&mut self, draft: &mut Draft<'t>) -> Result<RawArg, Diagnostic> {
+    fn operand(&mut self, draft: &mut Draft<'t>) -> Result<RawArg, Error> {
         let offset = self.token.offset;
         let word = match self.token.token {
             Token::Value(number) => {
@@ -458,7 +457,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A constant that is written out. A zero that was met before in the function costs no memory again.
-    fn constant_operand(&mut self, draft: &mut Draft<'t>) -> Result<RawArg, Diagnostic> {
+    fn constant_operand(&mut self, draft: &mut Draft<'t>) -> Result<RawArg, Error> {
         if self.is_word("const") {
             self.advance()?;
             let start = self.token.offset;
@@ -481,7 +480,7 @@ impl<'t> Parser<'t> {
 
     // ---- the second step
 
-    fn build(&mut self, draft: &mut Draft<'t>, id: FunctionId) -> Result<(), Diagnostic> {
+    fn build(&mut self, draft: &mut Draft<'t>, id: FunctionId) -> Result<(), Error> {
         self.number_results(draft)?;
         let (mut args, mut blocks) = (Vec::new(), Vec::new());
         let name = draft.function.name.clone();
@@ -516,7 +515,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Results get the ids after all that exist now, in order.
-    fn number_results(&mut self, draft: &mut Draft<'t>) -> Result<(), Diagnostic> {
+    fn number_results(&mut self, draft: &mut Draft<'t>) -> Result<(), Error> {
         let first = draft.function.value_count();
         for (i, &number) in draft.results.iter().enumerate() {
             if draft.values.insert(number, ValueId::new(first + i)).is_some() {

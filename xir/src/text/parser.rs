@@ -1,7 +1,7 @@
 //! Text to XIR: tokens, types and the items of a module. Functions are in `parse_function.rs`, constants in `parse_constant.rs`.
 
 use super::codes;
-use super::lexer::{Lexer, Quoted, Spanned, Token, located};
+use super::lexer::{Error, Lexer, Quoted, Spanned, Token, located};
 use super::parse_constant::Budget;
 use super::types::scalar_from_name;
 use crate::{ConstBytes, FunctionId, Imm, InstId, Module};
@@ -20,8 +20,12 @@ pub fn parse(text: &str) -> Result<Module, Diagnostics> {
     if text.len() > u32::MAX as usize {
         return Err(Diagnostic::error(codes::TOO_LARGE, "the text is longer than 4 GiB").into());
     }
-    let mut parser = Parser::new(text)?;
-    parser.module()?;
+    let read = || -> Result<Parser<'_>, Error> {
+        let mut parser = Parser::new(text)?;
+        parser.module()?;
+        Ok(parser)
+    };
+    let mut parser = read().map_err(|error| Diagnostics::from(*error))?;
     parser.resolve_calls();
     if parser.errors.is_empty() { Ok(parser.module) } else { Err(parser.errors) }
 }
@@ -63,7 +67,7 @@ pub(super) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str) -> Result<Parser<'t>, Diagnostic> {
+    fn new(text: &'t str) -> Result<Parser<'t>, Error> {
         let mut lexer = Lexer::new(text);
         let token = lexer.next()?;
         Ok(Parser {
@@ -83,13 +87,13 @@ impl<'t> Parser<'t> {
     // ---- tokens
 
     /// Moves on; the token left behind.
-    pub fn advance(&mut self) -> Result<Spanned<'t>, Diagnostic> {
+    pub fn advance(&mut self) -> Result<Spanned<'t>, Error> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.token, next))
     }
 
     /// An error at the present token.
-    pub fn expected(&self, what: &str) -> Diagnostic {
+    pub fn expected(&self, what: &str) -> Error {
         let found = match self.token.token {
             Token::End => "the end of the text".to_string(),
             _ => {
@@ -103,7 +107,7 @@ impl<'t> Parser<'t> {
     }
 
     /// An error at a place.
-    pub fn error(&self, code: Code, offset: usize, message: impl Into<String>) -> Diagnostic {
+    pub fn error(&self, code: Code, offset: usize, message: impl Into<String>) -> Error {
         located(self.text, Diagnostic::error(code, message), offset)
     }
 
@@ -111,7 +115,7 @@ impl<'t> Parser<'t> {
     pub fn report(&mut self, code: Code, offset: usize, message: String) {
         if self.errors.0.len() < MAX_ERRORS {
             let error = self.error(code, offset, message);
-            self.errors.push(error);
+            self.errors.push(*error);
         }
     }
 
@@ -123,7 +127,7 @@ impl<'t> Parser<'t> {
         self.token.token == Token::Word(word)
     }
 
-    pub fn eat(&mut self, c: char) -> Result<bool, Diagnostic> {
+    pub fn eat(&mut self, c: char) -> Result<bool, Error> {
         let found = self.is(c);
         if found {
             self.advance()?;
@@ -131,7 +135,7 @@ impl<'t> Parser<'t> {
         Ok(found)
     }
 
-    pub fn eat_word(&mut self, word: &str) -> Result<bool, Diagnostic> {
+    pub fn eat_word(&mut self, word: &str) -> Result<bool, Error> {
         let found = self.is_word(word);
         if found {
             self.advance()?;
@@ -139,17 +143,17 @@ impl<'t> Parser<'t> {
         Ok(found)
     }
 
-    pub fn need(&mut self, c: char) -> Result<(), Diagnostic> {
+    pub fn need(&mut self, c: char) -> Result<(), Error> {
         if self.eat(c)? { Ok(()) } else { Err(self.expected(&format!("`{c}`"))) }
     }
 
-    pub fn word(&mut self, what: &str) -> Result<&'t str, Diagnostic> {
+    pub fn word(&mut self, what: &str) -> Result<&'t str, Error> {
         let Token::Word(word) = self.token.token else { return Err(self.expected(what)) };
         self.advance()?;
         Ok(word)
     }
 
-    pub fn string(&mut self) -> Result<String, Diagnostic> {
+    pub fn string(&mut self) -> Result<String, Error> {
         let Token::Text(text) = self.token.token else {
             return Err(self.expected("a string in quotes"));
         };
@@ -158,7 +162,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A decimal or hexadecimal number without sign.
-    pub fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Diagnostic> {
+    pub fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Error> {
         let Token::Number(text) = self.token.token else { return Err(self.expected(what)) };
         let value = match text.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16),
@@ -172,7 +176,7 @@ impl<'t> Parser<'t> {
 
     // ---- items
 
-    fn module(&mut self) -> Result<(), Diagnostic> {
+    fn module(&mut self) -> Result<(), Error> {
         if self.eat_word("module")? {
             self.need(';')?;
         }
@@ -191,7 +195,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn type_declaration(&mut self) -> Result<(), Diagnostic> {
+    fn type_declaration(&mut self) -> Result<(), Error> {
         self.advance()?;
         let offset = self.token.offset;
         let name = self.word("a type name")?;
@@ -213,7 +217,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn constant_declaration(&mut self) -> Result<(), Diagnostic> {
+    fn constant_declaration(&mut self) -> Result<(), Error> {
         self.advance()?;
         let offset = self.token.offset;
         let name = self.word("a name for the constant")?;
@@ -241,15 +245,15 @@ impl<'t> Parser<'t> {
 
     // ---- types
 
-    fn intern(&mut self, kind: TypeKind, offset: usize) -> Result<TypeId, Diagnostic> {
+    fn intern(&mut self, kind: TypeKind, offset: usize) -> Result<TypeId, Error> {
         self.module.types.intern(kind).map_err(|e| self.type_error(&e, offset))
     }
 
-    fn type_error(&self, error: &TypeError, offset: usize) -> Diagnostic {
+    fn type_error(&self, error: &TypeError, offset: usize) -> Error {
         self.error(codes::BAD_TYPE, offset, error.to_string())
     }
 
-    fn structure(&mut self, start: usize) -> Result<TypeId, Diagnostic> {
+    fn structure(&mut self, start: usize) -> Result<TypeId, Error> {
         self.need('<')?;
         let align = self.number("an alignment")?;
         let mut members = Vec::new();
@@ -261,7 +265,7 @@ impl<'t> Parser<'t> {
         self.intern(TypeKind::Struct { align, members: members.into() }, start)
     }
 
-    fn attributes(&mut self) -> Result<Box<[Attribute]>, Diagnostic> {
+    fn attributes(&mut self) -> Result<Box<[Attribute]>, Error> {
         let mut attrs = Vec::new();
         while self.eat('[')? {
             let key = self.word("an attribute")?.into();
@@ -276,7 +280,7 @@ impl<'t> Parser<'t> {
         Ok(attrs.into())
     }
 
-    fn scalar(&mut self) -> Result<Scalar, Diagnostic> {
+    fn scalar(&mut self) -> Result<Scalar, Error> {
         let scalar = match self.token.token {
             Token::Word(word) => scalar_from_name(word),
             _ => None,
@@ -287,7 +291,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Any type. Arrays and buffers nest in a chain, so the ends wait on a stack of our own.
-    pub fn ty(&mut self) -> Result<TypeId, Diagnostic> {
+    pub fn ty(&mut self) -> Result<TypeId, Error> {
         enum Open {
             Array,
             Buffer(Box<[Attribute]>),
@@ -325,7 +329,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A type that is no array and no buffer.
-    fn simple_type(&mut self) -> Result<TypeId, Diagnostic> {
+    fn simple_type(&mut self) -> Result<TypeId, Error> {
         let start = self.token.offset;
         let Token::Word(word) = self.token.token else { return Err(self.expected("a type")) };
         if let Some(scalar) = scalar_from_name(word) {
@@ -354,7 +358,7 @@ impl<'t> Parser<'t> {
         self.intern(kind, start)
     }
 
-    fn parameterised(&mut self, word: &str, start: usize) -> Result<TypeId, Diagnostic> {
+    fn parameterised(&mut self, word: &str, start: usize) -> Result<TypeId, Error> {
         let attrs = if word.starts_with("texture") { self.attributes()? } else { Box::default() };
         self.need('<')?;
         let kind = match word {

@@ -100,7 +100,7 @@ impl Context<'_> {
 
     fn need_values(&mut self, inst: InstId, from: usize) -> bool {
         let count = self.function.args(inst).len();
-        (from..count).fold(true, |good, i| self.need(inst, i, Kind::Value) && good)
+        (from..count).all(|i| self.need(inst, i, Kind::Value))
     }
 
     /// Tells a broken rule.
@@ -144,15 +144,11 @@ fn check_inst(cx: &mut Context<'_>, inst: InstId, operands: &[TypeId]) {
             let same = operands.iter().all(|&o| o == data.ty);
             cx.expect(inst, same && types.is_data(data.ty), "values of the phi's data type");
         }
-        Op::Load => {
-            if cx.need(inst, 0, Kind::Lvalue) {
-                cx.expect(inst, operands[0] == data.ty, "the type of the memory as the result");
-            }
+        Op::Load if cx.need(inst, 0, Kind::Lvalue) => {
+            cx.expect(inst, operands[0] == data.ty, "the type of the memory as the result");
         }
-        Op::Store => {
-            if cx.need(inst, 0, Kind::Lvalue) && cx.need(inst, 1, Kind::Value) {
-                cx.expect(inst, operands[0] == operands[1], "a value of the type of the memory");
-            }
+        Op::Store if cx.need(inst, 0, Kind::Lvalue) && cx.need(inst, 1, Kind::Value) => {
+            cx.expect(inst, operands[0] == operands[1], "a value of the type of the memory");
         }
         Op::Gep => check_gep(cx, inst, operands[0]),
         Op::Atomic(op) => check_atomic(cx, inst, op, operands),
@@ -165,24 +161,17 @@ fn check_inst(cx: &mut Context<'_>, inst: InstId, operands: &[TypeId]) {
         Op::Call => check_call(cx, inst, operands),
         Op::Print => drop(cx.need_values(inst, 0)),
         Op::Clock => cx.expect(inst, data.ty == TypeId::U64, "a `u64` result"),
-        Op::Assert | Op::Assume | Op::If | Op::CondBr => {
-            if cx.need(inst, 0, Kind::Value) {
-                cx.expect(inst, operands[0] == TypeId::BOOL, "a `bool` condition");
-            }
+        Op::Assert | Op::Assume | Op::If | Op::CondBr if cx.need(inst, 0, Kind::Value) => {
+            cx.expect(inst, operands[0] == TypeId::BOOL, "a `bool` condition");
         }
-        Op::Switch | Op::IndexedBranch => {
-            if cx.need(inst, 0, Kind::Value) {
-                let scalar =
-                    if types.is_scalar(operands[0]) { types.scalar_of(operands[0]) } else { None };
-                let fits = scalar.is_some_and(|s| s.is_int() || s == Scalar::Bool);
-                cx.expect(inst, fits, "an integer or `bool` selector");
-            }
+        Op::Switch | Op::IndexedBranch if cx.need(inst, 0, Kind::Value) => {
+            let scalar = types.scalar_of(operands[0]).filter(|_| types.is_scalar(operands[0]));
+            let fits = scalar.is_some_and(|s| s.is_int() || s == Scalar::Bool);
+            cx.expect(inst, fits, "an integer or `bool` selector");
         }
         Op::Return => check_return(cx, inst, operands),
-        Op::RayQueryDispatch => {
-            if cx.need(inst, 0, Kind::Lvalue) {
-                cx.expect(inst, types.is_ray_query(operands[0]), "a ray query");
-            }
+        Op::RayQueryDispatch if cx.need(inst, 0, Kind::Lvalue) => {
+            cx.expect(inst, types.is_ray_query(operands[0]), "a ray query");
         }
         _ => {}
     }
