@@ -7,7 +7,7 @@ use super::pipeline::{PassCall, Pipeline, Step};
 use super::report::{Report, Run};
 use crate::codes;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_xir::Module;
+use luisac_xir::{Module, verify};
 use std::time::Instant;
 
 /// Sees the module after a pass, with the name of the pass.
@@ -162,8 +162,22 @@ impl Runner<'_> {
         Ok(sum)
     }
 
-    fn verify(&self, _after: &str, _module: &Module) -> Result<(), Diagnostics> {
-        debug_assert!(!self.verify_each || codes::VERIFY_FAILED.0 == 807);
-        Ok(())
+    /// Tells each violation as a fault of the pass `after` which the module was looked at.
+    fn verify(&self, after: &str, module: &Module) -> Result<(), Diagnostics> {
+        if !self.verify_each {
+            return Ok(());
+        }
+        // Blocks that nothing leads to any more are for a later pass to remove.
+        let options = verify::Options { reachable: false, ..verify::Options::default() };
+        verify::verify_with(module, &options).map_err(|errors| {
+            let tell = |error: verify::VerifyError| {
+                let message = format!("after `{after}`: {}", error.message);
+                let place = error.line.unwrap_or_default();
+                Diagnostic::error(codes::VERIFY_FAILED, message)
+                    .in_function(error.function)
+                    .with_note(format!("invariant {}: {place}", error.invariant))
+            };
+            Diagnostics(errors.into_iter().map(tell).collect())
+        })
     }
 }

@@ -1,13 +1,13 @@
 //! Invariants 1 to 7, 16, 17 and 20: what can be said of a function without looking at the meaning of its operands.
 
-use super::Context;
+use super::{Context, Options};
 use crate::op::Space;
 use crate::text::words::{block_words, is_bindless};
 use crate::{ArgumentKind, FunctionKind, Imm, InstId, Op, ValueDef, ValueId};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use luisac_ast::types::{Scalar, TypeId};
 
-pub(super) fn check(cx: &mut Context<'_>) {
+pub(super) fn check(cx: &mut Context<'_>, options: &Options) {
     check_function(cx);
     check_values(cx);
     let function = cx.function;
@@ -22,7 +22,9 @@ pub(super) fn check(cx: &mut Context<'_>) {
         return;
     }
     check_terminators(cx);
-    check_reachable(cx);
+    if options.reachable {
+        check_reachable(cx);
+    }
 }
 
 fn check_function(cx: &mut Context<'_>) {

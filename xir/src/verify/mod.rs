@@ -52,6 +52,8 @@ const MAX_ERRORS: usize = 100;
 /// Which optional invariants hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Invariant 2. Between passes, blocks that nothing leads to may wait for their removal.
+    pub reachable: bool,
     /// Invariants 13 to 15, as far as the control flow is structured throughout.
     pub structure: bool,
     /// Invariant 12, which costs a walk over all uses.
@@ -60,7 +62,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { structure: true, uses: true }
+        Options { reachable: true, structure: true, uses: true }
     }
 }
 
@@ -115,9 +117,17 @@ impl From<VerifyError> for Diagnostic {
 /// # Errors
 /// All violations, function by function.
 pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
+    verify_with(module, &Options::default())
+}
+
+/// Verifies a whole module, with a choice of the optional invariants.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_with(module: &Module, options: &Options) -> Result<(), Vec<VerifyError>> {
     let mut errors = Vec::new();
     for id in module.functions.keys() {
-        if let Err(found) = verify_function(module, id, &Options::default()) {
+        if let Err(found) = verify_function(module, id, options) {
             errors.extend(found);
         }
     }
@@ -145,7 +155,7 @@ pub fn verify_function(
         }]);
     };
     let mut cx = Context { module, types: &module.types, function, errors: Vec::new() };
-    data::check(&mut cx);
+    data::check(&mut cx, options);
     if !cx.has_any_of(&[4]) {
         operands::check(&mut cx);
         if options.uses {

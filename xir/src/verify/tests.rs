@@ -69,6 +69,13 @@ fn every_block_is_led_to() {
 }
 
 #[test]
+fn blocks_may_wait_for_their_removal() {
+    let m = module(&kernel("return; b1: ; br b2; b2: ; return"));
+    let options = Options { reachable: false, ..Options::default() };
+    assert_eq!(verify_with(&m, &options), Ok(()));
+}
+
+#[test]
 fn nothing_names_the_entry() {
     breaks(3, "br b0");
     breaks(3, "br b1; b1: ; cond_br %3, b0, b2; b2: ; return");
@@ -101,7 +108,8 @@ fn references_are_of_the_function() {
 
 #[test]
 fn shapes_fit() {
-    let cases: [(&str, fn(&mut crate::Function, InstId)); 6] = [
+    type Change = fn(&mut crate::Function, InstId);
+    let cases: [(&str, Change); 6] = [
         ("br b1; b1: ; return", |f, i| f.inst_blocks_mut(i).clear()),
         (
             "switch %2, default b1, case 1 b2, merge b3; b1: ; br b3; b2: ; br b3; b3: ; return",
@@ -113,7 +121,7 @@ fn shapes_fit() {
         ("return", |f, i| f.set_imm(i, Imm::Text("x".into()))),
         ("unreachable", |f, i| f.set_imm(i, Imm::CurveBases(1))),
         ("cond_br %3, b1, b2; b1: ; br b2; b2: ; return", |f, i| {
-            f.inst_blocks_mut(i).push(BlockId::new(2));
+            f.inst_blocks_mut(i).push(BlockId::new(2))
         }),
     ];
     for (lines, change) in cases {
