@@ -41,8 +41,5 @@ fn main() {
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.map_or_else(
-        || "?".to_owned(),
-        |l| l.trim().trim_end_matches(" kB").to_owned(),
-    )
+    line.map_or_else(|| "?".to_owned(), |l| l.trim().trim_end_matches(" kB").to_owned())
 }

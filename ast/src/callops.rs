@@ -2,6 +2,8 @@
 //! marks, stage limits and feature groups come.
 
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -307,12 +309,8 @@ const COMMON_B: u16 = 346;
 const INSERTED_C: u16 = 43;
 const LAST_B: u16 = 362;
 /// First operations of the four bindless families, each of [`BINDLESS_LEN`], in the same order.
-const BINDLESS_FAMILIES: [(u16, bool, bool); 4] = [
-    (89, false, false),
-    (119, false, true),
-    (149, true, true),
-    (179, true, false),
-];
+const BINDLESS_FAMILIES: [(u16, bool, bool); 4] =
+    [(89, false, false), (119, false, true), (149, true, true), (179, true, false)];
 const BINDLESS_LEN: u16 = 30;
 
 impl CallOp {
@@ -349,8 +347,7 @@ impl CallOp {
         if c <= COMMON_B {
             Some(c)
         } else {
-            c.checked_sub(INSERTED_C)
-                .filter(|b| (COMMON_B + 1..=LAST_B).contains(b))
+            c.checked_sub(INSERTED_C).filter(|b| (COMMON_B + 1..=LAST_B).contains(b))
         }
     }
 
@@ -387,10 +384,7 @@ impl CallOp {
     pub fn arity(self) -> (usize, Option<usize>) {
         let info = self.info();
         let endless = |p: &Param| {
-            matches!(
-                p,
-                Param::Chain | Param::Components | Param::Columns | Param::Rest
-            )
+            matches!(p, Param::Chain | Param::Components | Param::Columns | Param::Rest)
         };
         let min = info.params.iter().filter(|p| **p != Param::Rest).count();
         let most = info.params.len() + info.optional.len();
@@ -429,18 +423,10 @@ impl CallOp {
     /// For an operation of a bindless family: the plain one, whether the array is typed, whether the index is uniform.
     pub fn bindless(self) -> Option<(CallOp, bool, bool)> {
         let number = self.number_c();
-        BINDLESS_FAMILIES
-            .into_iter()
-            .find_map(|(first, typed, uniform)| {
-                let step = number
-                    .checked_sub(first)
-                    .filter(|step| *step < BINDLESS_LEN)?;
-                Some((
-                    Self::from_number_c(u32::from(BINDLESS_FAMILIES[0].0 + step))?,
-                    typed,
-                    uniform,
-                ))
-            })
+        BINDLESS_FAMILIES.into_iter().find_map(|(first, typed, uniform)| {
+            let step = number.checked_sub(first).filter(|step| *step < BINDLESS_LEN)?;
+            Some((Self::from_number_c(u32::from(BINDLESS_FAMILIES[0].0 + step))?, typed, uniform))
+        })
     }
 }
 

@@ -16,11 +16,8 @@ use std::fmt::Write;
 use crate::types::{Attribute, Member, Scalar, TypeError, TypeId, TypeKind, TypeTable};
 
 /// Custom types that every reader knows.
-pub const CUSTOM_TYPES: [&str; 3] = [
-    "LC_RayQueryAll",
-    "LC_RayQueryAny",
-    "LC_IndirectDispatchBuffer",
-];
+pub const CUSTOM_TYPES: [&str; 3] =
+    ["LC_RayQueryAll", "LC_RayQueryAny", "LC_IndirectDispatchBuffer"];
 
 enum Piece<'a> {
     Type(TypeId),
@@ -57,15 +54,10 @@ impl TypeTable {
             TypeKind::Accel => write!(text, "accel"),
             TypeKind::Custom(name) => write!(text, "{name}"),
             TypeKind::CoopVec { elem, len } => write!(text, "coopvec<{},{len}>", elem.name()),
-            TypeKind::CoopVecRef {
-                len,
-                interpretation,
-            } => write!(text, "coopvec_ref<{len},{interpretation}>"),
-            TypeKind::CoopMatRef {
-                rows,
-                columns,
-                interpretation,
-            } => {
+            TypeKind::CoopVecRef { len, interpretation } => {
+                write!(text, "coopvec_ref<{len},{interpretation}>")
+            }
+            TypeKind::CoopMatRef { rows, columns, interpretation } => {
                 write!(text, "coopmat_ref<{rows},{columns},{interpretation}>")
             }
             TypeKind::Texture { dim, elem, attrs } => {
@@ -144,11 +136,7 @@ fn push_attributes(text: &mut String, attrs: &[Attribute]) {
 enum Frame {
     Array,
     Buffer(Box<[Attribute]>),
-    Struct {
-        align: u32,
-        members: Vec<Member>,
-        attrs: Box<[Attribute]>,
-    },
+    Struct { align: u32, members: Vec<Member>, attrs: Box<[Attribute]> },
 }
 
 enum Next {
@@ -163,10 +151,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn expected(&self, expected: &'static str) -> TypeError {
-        TypeError::Syntax {
-            offset: self.at,
-            expected,
-        }
+        TypeError::Syntax { offset: self.at, expected }
     }
 
     fn eat(&mut self, byte: u8) -> bool {
@@ -176,19 +161,12 @@ impl Parser<'_> {
     }
 
     fn need(&mut self, byte: u8, expected: &'static str) -> Result<(), TypeError> {
-        if self.eat(byte) {
-            Ok(())
-        } else {
-            Err(self.expected(expected))
-        }
+        if self.eat(byte) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
     fn word(&mut self) -> Result<&str, TypeError> {
         let rest = &self.text.as_bytes()[self.at..];
-        let len = rest
-            .iter()
-            .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
-            .count();
+        let len = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         if len == 0 || rest[0].is_ascii_digit() {
             return Err(self.expected("a name"));
         }
@@ -200,9 +178,7 @@ impl Parser<'_> {
     fn number(&mut self) -> Result<u32, TypeError> {
         let rest = &self.text[self.at..];
         let len = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number = rest[..len]
-            .parse()
-            .map_err(|_| self.expected("a number below 2^32"))?;
+        let number = rest[..len].parse().map_err(|_| self.expected("a number below 2^32"))?;
         self.at += len;
         Ok(number)
     }
@@ -211,19 +187,15 @@ impl Parser<'_> {
     fn dimension(&mut self) -> Result<u8, TypeError> {
         let start = self.at;
         let number = self.number()?;
-        u8::try_from(number).map_err(|_| TypeError::Syntax {
-            offset: start,
-            expected: "a number from 2 to 4",
-        })
+        u8::try_from(number)
+            .map_err(|_| TypeError::Syntax { offset: start, expected: "a number from 2 to 4" })
     }
 
     fn scalar(&mut self) -> Result<Scalar, TypeError> {
         let start = self.at;
         let word = self.word()?;
-        Scalar::from_name(word).ok_or(TypeError::Syntax {
-            offset: start,
-            expected: "a scalar type",
-        })
+        Scalar::from_name(word)
+            .ok_or(TypeError::Syntax { offset: start, expected: "a scalar type" })
     }
 
     fn attributes(&mut self) -> Result<Box<[Attribute]>, TypeError> {
@@ -262,14 +234,8 @@ impl Parser<'_> {
                 let elem = self.scalar()?;
                 self.need(b',', "`,`")?;
                 let kind = match word.as_str() {
-                    "vector" => TypeKind::Vector {
-                        elem,
-                        dim: self.dimension()?,
-                    },
-                    _ => TypeKind::CoopVec {
-                        elem,
-                        len: self.number()?,
-                    },
+                    "vector" => TypeKind::Vector { elem, dim: self.dimension()? },
+                    _ => TypeKind::CoopVec { elem, len: self.number()? },
                 };
                 self.need(b'>', "`>`")?;
                 kind
@@ -291,11 +257,8 @@ impl Parser<'_> {
                 TypeKind::Texture { dim, elem, attrs }
             }
             "array" | "buffer" => {
-                let frame = if word == "array" {
-                    Frame::Array
-                } else {
-                    Frame::Buffer(self.attributes()?)
-                };
+                let frame =
+                    if word == "array" { Frame::Array } else { Frame::Buffer(self.attributes()?) };
                 self.need(b'<', "`<`")?;
                 open.push(frame);
                 return Ok(None);
@@ -304,18 +267,11 @@ impl Parser<'_> {
                 self.need(b'<', "`<`")?;
                 let align = self.number()?;
                 if self.eat(b'>') {
-                    TypeKind::Struct {
-                        align,
-                        members: Box::default(),
-                    }
+                    TypeKind::Struct { align, members: Box::default() }
                 } else {
                     self.need(b',', "`,` or `>`")?;
                     let attrs = self.attributes()?;
-                    open.push(Frame::Struct {
-                        align,
-                        members: Vec::new(),
-                        attrs,
-                    });
+                    open.push(Frame::Struct { align, members: Vec::new(), attrs });
                     return Ok(None);
                 }
             }
@@ -334,16 +290,9 @@ impl Parser<'_> {
         let second = self.number()?;
         let kind = if matrix {
             self.need(b',', "`,`")?;
-            TypeKind::CoopMatRef {
-                rows,
-                columns: second,
-                interpretation: self.number()?,
-            }
+            TypeKind::CoopMatRef { rows, columns: second, interpretation: self.number()? }
         } else {
-            TypeKind::CoopVecRef {
-                len: rows,
-                interpretation: second,
-            }
+            TypeKind::CoopVecRef { len: rows, interpretation: second }
         };
         self.need(b'>', "`>`")?;
         Ok(kind)
@@ -367,25 +316,14 @@ impl Parser<'_> {
                 self.need(b'>', "`>`")?;
                 TypeKind::Buffer { elem: ty, attrs }
             }
-            Frame::Struct {
-                align,
-                mut members,
-                attrs,
-            } => {
+            Frame::Struct { align, mut members, attrs } => {
                 members.push(Member { ty, attrs });
                 if self.eat(b',') {
                     let attrs = self.attributes()?;
-                    return Ok(Next::More(Frame::Struct {
-                        align,
-                        members,
-                        attrs,
-                    }));
+                    return Ok(Next::More(Frame::Struct { align, members, attrs }));
                 }
                 self.need(b'>', "`,` or `>`")?;
-                TypeKind::Struct {
-                    align,
-                    members: members.into(),
-                }
+                TypeKind::Struct { align, members: members.into() }
             }
         };
         types.intern(kind).map(Next::Done)

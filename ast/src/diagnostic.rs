@@ -120,10 +120,7 @@ impl Diagnostic {
 
     /// A warning without a place.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
     /// Adds advice.

@@ -96,10 +96,7 @@ fn has_version(bytes: &[u8]) -> bool {
 /// If the bytes are no JSON, or no AST: all that is wrong, in the order of the input, up to a limit.
 pub fn read(bytes: &[u8]) -> Result<Library, Diagnostics> {
     if bytes.len() > MAX_LEN {
-        let message = format!(
-            "the input has {} bytes, but may have up to {MAX_LEN}",
-            bytes.len()
-        );
+        let message = format!("the input has {} bytes, but may have up to {MAX_LEN}", bytes.len());
         return Err(Diagnostic::error(codes::TOO_LARGE, message).into());
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -111,9 +108,7 @@ pub fn read(bytes: &[u8]) -> Result<Library, Diagnostics> {
         reader.lexer.at = '\u{feff}'.len_utf8();
     }
     if reader.lexer.peek().is_none() {
-        return Err(Diagnostic::error(codes::EMPTY, "the input is empty")
-            .at_offset(0)
-            .into());
+        return Err(Diagnostic::error(codes::EMPTY, "the input is empty").at_offset(0).into());
     }
     if let Err(error) = reader.document() {
         reader.report.syntax(&reader.lexer, error);

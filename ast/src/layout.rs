@@ -61,11 +61,7 @@ pub(crate) fn vector(elem: Scalar, dim: u8) -> Layout {
     let filled = u64::from(elem.size()) * u64::from(dim);
     let size = round_up(filled, align);
     let name = "vector<,N>".len() + elem.name().len();
-    Layout {
-        depth: 1,
-        padded: size != filled,
-        ..Layout::leaf(size, align, name)
-    }
+    Layout { depth: 1, padded: size != filled, ..Layout::leaf(size, align, name) }
 }
 
 pub(crate) fn matrix(dim: u8) -> Layout {
@@ -73,11 +69,7 @@ pub(crate) fn matrix(dim: u8) -> Layout {
     Layout {
         depth: 2,
         padded: column.padded,
-        ..Layout::leaf(
-            column.size * u64::from(dim),
-            column.align,
-            "matrix<N>".len(),
-        )
+        ..Layout::leaf(column.size * u64::from(dim), column.align, "matrix<N>".len())
     }
 }
 
@@ -93,17 +85,11 @@ pub(crate) fn compute(types: &TypeTable, kind: &TypeKind) -> Result<Layout, Type
         TypeKind::Buffer { elem, attrs } => {
             let elem = types.layout(*elem);
             let name = "buffer<>".len() + attributes(attrs) + elem.description as usize;
-            Layout {
-                depth: elem.depth + 1,
-                ..Layout::leaf(8, 8, name)
-            }
+            Layout { depth: elem.depth + 1, ..Layout::leaf(8, 8, name) }
         }
         TypeKind::Texture { elem, attrs, .. } => {
             let name = "texture<N,>".len() + attributes(attrs) + elem.name().len();
-            Layout {
-                depth: 1,
-                ..Layout::leaf(8, 8, name)
-            }
+            Layout { depth: 1, ..Layout::leaf(8, 8, name) }
         }
         TypeKind::BindlessArray => Layout::leaf(8, 8, "bindless_array".len()),
         TypeKind::Accel => Layout::leaf(8, 8, "accel".len()),
@@ -111,24 +97,12 @@ pub(crate) fn compute(types: &TypeTable, kind: &TypeKind) -> Result<Layout, Type
         TypeKind::CoopVec { elem, len } => {
             let size = u64::from(elem.size()) * u64::from(*len);
             let name = "coopvec<,>".len() + elem.name().len() + digits(*len);
-            Layout {
-                depth: 1,
-                ..Layout::leaf(size, elem.size(), name)
-            }
+            Layout { depth: 1, ..Layout::leaf(size, elem.size(), name) }
         }
-        TypeKind::CoopVecRef {
-            len,
-            interpretation,
-        } => Layout::leaf(
-            0,
-            1,
-            "coopvec_ref<,>".len() + digits(*len) + digits(*interpretation),
-        ),
-        TypeKind::CoopMatRef {
-            rows,
-            columns,
-            interpretation,
-        } => Layout::leaf(
+        TypeKind::CoopVecRef { len, interpretation } => {
+            Layout::leaf(0, 1, "coopvec_ref<,>".len() + digits(*len) + digits(*interpretation))
+        }
+        TypeKind::CoopMatRef { rows, columns, interpretation } => Layout::leaf(
             0,
             1,
             "coopmat_ref<,,>".len() + digits(*rows) + digits(*columns) + digits(*interpretation),
@@ -186,10 +160,7 @@ fn structure(types: &TypeTable, align: u32, members: &[Member]) -> Layout {
 
 /// Length of the text `[key(value)]...`.
 fn attributes(attrs: &[Attribute]) -> usize {
-    attrs
-        .iter()
-        .map(|a| 2 + a.key.len() + a.value.as_ref().map_or(0, |v| v.len() + 2))
-        .sum()
+    attrs.iter().map(|a| 2 + a.key.len() + a.value.as_ref().map_or(0, |v| v.len() + 2)).sum()
 }
 
 /// Sets the padding bytes of a value of type `ty` to zero, in place.
@@ -218,9 +189,7 @@ pub fn clear_padding(types: &TypeTable, ty: TypeId, bytes: &mut [u8]) {
                 let elem = types.element_type(ty, 0).unwrap_or(TypeId::VOID);
                 let stride = types.stride(elem);
                 let count = u64::from(types.member_count(ty));
-                let held = (bytes.len() as u64)
-                    .saturating_sub(at)
-                    .div_ceil(stride.max(1));
+                let held = (bytes.len() as u64).saturating_sub(at).div_ceil(stride.max(1));
                 pending.extend((0..count.min(held)).map(|i| (elem, at + i * stride)));
                 continue;
             }

@@ -6,6 +6,7 @@
 //! A [`Library`] holds interned types, constants and functions; a [`Function`] holds its nodes in flat arrays.
 
 pub mod callops;
+pub mod check;
 pub mod description;
 pub mod diagnostic;
 pub mod json;

@@ -96,9 +96,7 @@ impl Library {
 
     /// The kernels, in order.
     pub fn kernels(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
-        self.functions
-            .iter()
-            .filter(|(_, f)| f.tag == FunctionTag::Kernel)
+        self.functions.iter().filter(|(_, f)| f.tag == FunctionTag::Kernel)
     }
 
     /// What to call a function in a message: its name, or its number.

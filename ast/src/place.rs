@@ -48,18 +48,12 @@ impl Place {
 
     /// An expression of a function.
     pub fn expr(function: FunctionId, expr: ExprId) -> Self {
-        Self {
-            function,
-            node: Node::Expr(expr),
-        }
+        Self { function, node: Node::Expr(expr) }
     }
 
     /// A statement of a function.
     pub fn stmt(function: FunctionId, stmt: StmtId) -> Self {
-        Self {
-            function,
-            node: Node::Stmt(stmt),
-        }
+        Self { function, node: Node::Stmt(stmt) }
     }
 }
 
@@ -101,20 +95,13 @@ impl Locator {
         };
         let mut pending = Vec::new();
         if let Some(body) = function.body.expand() {
-            locator.stmts[body] = Some(Step {
-                parent: Node::Function,
-                member: "body",
-                position: None,
-            });
+            locator.stmts[body] =
+                Some(Step { parent: Node::Function, member: "body", position: None });
             pending.push(Node::Stmt(body));
         }
         while let Some(parent) = pending.pop() {
             children(function, parent, |member, position, child| {
-                let step = Some(Step {
-                    parent,
-                    member,
-                    position,
-                });
+                let step = Some(Step { parent, member, position });
                 // A node that two others share is named by the first.
                 let slot = match child {
                     Node::Expr(e) => &mut locator.exprs[e],
@@ -167,11 +154,7 @@ impl Locator {
 
 impl Step {
     fn of(member: &'static str, position: usize) -> Self {
-        Self {
-            parent: Node::Function,
-            member,
-            position: Some(position as u32),
-        }
+        Self { parent: Node::Function, member, position: Some(position as u32) }
     }
 }
 
@@ -259,11 +242,7 @@ pub fn stmt_children(
                 visit("statements", Some(i as u32), scope(*item));
             }
         }
-        Stmt::If {
-            condition,
-            on_true,
-            on_false,
-        } => {
+        Stmt::If { condition, on_true, on_false } => {
             visit("condition", None, expr(condition));
             visit("true_branch", None, scope(on_true));
             visit("false_branch", None, scope(on_false));
@@ -284,30 +263,19 @@ pub fn stmt_children(
             visit("lhs", None, expr(lhs));
             visit("rhs", None, expr(rhs));
         }
-        Stmt::For {
-            variable,
-            condition,
-            step,
-            body,
-        } => {
+        Stmt::For { variable, condition, step, body } => {
             visit("variable", None, expr(variable));
             visit("condition", None, expr(condition));
             visit("step", None, expr(step));
             visit("body", None, scope(body));
         }
-        Stmt::RayQuery {
-            query,
-            on_triangle,
-            on_procedural,
-        } => {
+        Stmt::RayQuery { query, on_triangle, on_procedural } => {
             visit("query", None, expr(query));
             visit("on_triangle_candidate", None, scope(on_triangle));
             visit("on_procedural_candidate", None, scope(on_procedural));
         }
         Stmt::Print { arguments, .. } => {
-            each(function, "arguments", arguments, |m, p, c| {
-                visit(m, p, expr(c))
-            });
+            each(function, "arguments", arguments, |m, p, c| visit(m, p, expr(c)));
         }
         Stmt::DebugBreak { watches } => {
             each(function, "watches", watches, |m, p, c| visit(m, p, expr(c)))

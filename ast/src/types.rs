@@ -10,6 +10,8 @@
 mod kind;
 mod predicates;
 mod scalar;
+#[cfg(test)]
+mod tests;
 
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 use rustc_hash::FxHashMap;
@@ -98,21 +100,14 @@ impl Default for TypeTable {
 impl PartialEq for TypeTable {
     fn eq(&self, other: &Self) -> bool {
         self.entries.len() == other.entries.len()
-            && self
-                .entries
-                .values()
-                .zip(other.entries.values())
-                .all(|(a, b)| a.kind == b.kind)
+            && self.entries.values().zip(other.entries.values()).all(|(a, b)| a.kind == b.kind)
     }
 }
 
 impl TypeTable {
     /// A table that holds `void`, the scalars, the vectors and the matrices at their fixed ids.
     pub fn new() -> Self {
-        let mut table = Self {
-            entries: PrimaryMap::new(),
-            ids: FxHashMap::default(),
-        };
+        let mut table = Self { entries: PrimaryMap::new(), ids: FxHashMap::default() };
         table.push(TypeKind::Void, Layout::VOID);
         for scalar in Scalar::ALL {
             table.push(TypeKind::Scalar(scalar), layout::scalar(scalar));
@@ -130,10 +125,7 @@ impl TypeTable {
     }
 
     fn push(&mut self, kind: TypeKind, layout: Layout) -> TypeId {
-        let id = self.entries.push(Entry {
-            kind: kind.clone(),
-            layout,
-        });
+        let id = self.entries.push(Entry { kind: kind.clone(), layout });
         self.ids.insert(kind, id);
         id
     }
@@ -205,19 +197,12 @@ impl TypeTable {
 
     /// A buffer without attributes; the element [`TypeId::VOID`] makes a byte buffer. Errors as [`Self::intern`].
     pub fn buffer(&mut self, elem: TypeId) -> Result<TypeId, TypeError> {
-        self.intern(TypeKind::Buffer {
-            elem,
-            attrs: Box::default(),
-        })
+        self.intern(TypeKind::Buffer { elem, attrs: Box::default() })
     }
 
     /// A texture of 2 or 3 dimensions without attributes. Errors as [`Self::intern`].
     pub fn texture(&mut self, dim: u8, elem: Scalar) -> Result<TypeId, TypeError> {
-        self.intern(TypeKind::Texture {
-            dim,
-            elem,
-            attrs: Box::default(),
-        })
+        self.intern(TypeKind::Texture { dim, elem, attrs: Box::default() })
     }
 
     /// Bytes that a value takes in memory, trailing padding included; 0 for `void`, 8 for a resource (its handle).
@@ -274,14 +259,9 @@ impl TypeTable {
         match self.kind(id) {
             TypeKind::Struct { .. } => {
                 let layout = self.layout(id);
-                layout
-                    .offsets
-                    .get(index as usize)
-                    .map_or(layout.size, |&o| u64::from(o))
+                layout.offsets.get(index as usize).map_or(layout.size, |&o| u64::from(o))
             }
-            _ => self
-                .element_type(id, 0)
-                .map_or(0, |elem| self.stride(elem) * u64::from(index)),
+            _ => self.element_type(id, 0).map_or(0, |elem| self.stride(elem) * u64::from(index)),
         }
     }
 }

@@ -88,9 +88,7 @@ impl Marker<'_> {
                         self.mark(value, Usage::READ);
                     }
                 }
-                Stmt::If {
-                    condition: value, ..
-                }
+                Stmt::If { condition: value, .. }
                 | Stmt::Switch { value, .. }
                 | Stmt::Expr(value) => {
                     self.mark(value, Usage::READ);
@@ -99,12 +97,7 @@ impl Marker<'_> {
                     self.mark(lhs, Usage::WRITE);
                     self.mark(rhs, Usage::READ);
                 }
-                Stmt::For {
-                    variable,
-                    condition,
-                    step,
-                    ..
-                } => {
+                Stmt::For { variable, condition, step, .. } => {
                     self.mark(variable, Usage::READ_WRITE);
                     self.mark(condition, Usage::READ);
                     self.mark(step, Usage::READ);
@@ -131,30 +124,19 @@ impl Marker<'_> {
                 }
                 ExprKind::Access { range, index } => {
                     // The marked layer reads the range whenever an element of it is named, even to write it.
-                    let always = if self.layer == Layer::Marked {
-                        Usage::READ
-                    } else {
-                        Usage::NONE
-                    };
+                    let always =
+                        if self.layer == Layer::Marked { Usage::READ } else { Usage::NONE };
                     self.mark(range, usage | always);
                     self.mark(index, Usage::READ);
                 }
-                ExprKind::Unary { operand, .. }
-                | ExprKind::Cast {
-                    source: operand, ..
-                } => {
+                ExprKind::Unary { operand, .. } | ExprKind::Cast { source: operand, .. } => {
                     self.mark(operand, Usage::READ);
                 }
                 ExprKind::Binary { lhs, rhs, .. } => {
                     self.mark(lhs, Usage::READ);
                     self.mark(rhs, Usage::READ);
                 }
-                ExprKind::Call {
-                    op,
-                    callee,
-                    arguments,
-                    ..
-                } => self.call(op, callee, arguments),
+                ExprKind::Call { op, callee, arguments, .. } => self.call(op, callee, arguments),
                 ExprKind::CpuCustom { argument, .. } | ExprKind::GpuCustom { argument, .. } => {
                     if let Some(argument) = argument.expand() {
                         self.mark(argument, Usage::READ_WRITE);
@@ -184,11 +166,7 @@ impl Marker<'_> {
         match self.layer {
             Layer::Marked if op.marked_write() == Some(argument) => Usage::WRITE,
             Layer::Effective if op.written_argument() == Some(argument) => {
-                if op.replaces_argument() {
-                    Usage::WRITE
-                } else {
-                    Usage::READ_WRITE
-                }
+                if op.replaces_argument() { Usage::WRITE } else { Usage::READ_WRITE }
             }
             _ => Usage::READ,
         }

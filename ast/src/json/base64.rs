@@ -20,27 +20,16 @@ const VALUES: [u8; 256] = {
 /// end of a text whose length is no multiple of 4. Bits that padding leaves over may be anything.
 pub(super) fn decode(text: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
     if !text.len().is_multiple_of(4) {
-        let bad = text
-            .iter()
-            .position(|b| VALUES[*b as usize] == BAD && *b != b'=');
+        let bad = text.iter().position(|b| VALUES[*b as usize] == BAD && *b != b'=');
         return Err(bad.unwrap_or(text.len()));
     }
-    let padding = text
-        .iter()
-        .rev()
-        .take(2)
-        .take_while(|b| **b == b'=')
-        .count();
+    let padding = text.iter().rev().take(2).take_while(|b| **b == b'=').count();
     let groups = text.len() / 4;
     for (g, group) in text.chunks_exact(4).enumerate() {
         let padding = if g + 1 == groups { padding } else { 0 };
         let mut bits = 0u32;
         for (i, byte) in group.iter().enumerate() {
-            let value = if i >= 4 - padding {
-                0
-            } else {
-                VALUES[*byte as usize]
-            };
+            let value = if i >= 4 - padding { 0 } else { VALUES[*byte as usize] };
             if value == BAD {
                 return Err(4 * g + i);
             }

@@ -35,8 +35,7 @@ impl Reader<'_> {
             Tag::Binary => {
                 let operands = self.expr(frame, Key::Lhs).zip(self.expr(frame, Key::Rhs));
                 let op = self.op(frame, BinaryOp::from_name)?;
-                op.zip(operands)
-                    .map(|(op, (lhs, rhs))| ExprKind::Binary { op, lhs, rhs })
+                op.zip(operands).map(|(op, (lhs, rhs))| ExprKind::Binary { op, lhs, rhs })
             }
             Tag::Cast => {
                 let source = self.expr(frame, Key::Expression);
@@ -45,9 +44,7 @@ impl Reader<'_> {
                     .map(|(op, source)| ExprKind::Cast { op, source })
             }
             Tag::Access => {
-                let operands = self
-                    .expr(frame, Key::Range)
-                    .zip(self.expr(frame, Key::Index));
+                let operands = self.expr(frame, Key::Range).zip(self.expr(frame, Key::Index));
                 operands.map(|(range, index)| ExprKind::Access { range, index })
             }
             Tag::MemberOf => self.make_member(frame)?,
@@ -70,8 +67,7 @@ impl Reader<'_> {
             Tag::CpuCustom => self.make_cpu_custom(function, frame)?,
             _ => {
                 let message = format!("a `{}` cannot be read", frame.tag.name());
-                self.report
-                    .error(codes::UNPORTABLE, frame.start as usize, message);
+                self.report.error(codes::UNPORTABLE, frame.start as usize, message);
                 None
             }
         };
@@ -91,13 +87,9 @@ impl Reader<'_> {
         let name = self.lexer.decode(span)?;
         let op = from_name(&name);
         if op.is_none() {
-            let message = format!(
-                "`{}` is no operation of a `{}`",
-                shorten(&name),
-                frame.tag.name()
-            );
-            self.report
-                .error(codes::UNKNOWN_NAME, span.start as usize, message);
+            let message =
+                format!("`{}` is no operation of a `{}`", shorten(&name), frame.tag.name());
+            self.report.error(codes::UNKNOWN_NAME, span.start as usize, message);
         }
         Ok(op)
     }
@@ -111,8 +103,7 @@ impl Reader<'_> {
         let index = u32::try_from(frame.number).ok().filter(|i| *i != u32::MAX);
         if index.is_none() {
             let message = format!("{what} is {}, which is no index", frame.number);
-            self.report
-                .error(codes::BAD_NUMBER, frame.number_at as usize, message);
+            self.report.error(codes::BAD_NUMBER, frame.number_at as usize, message);
         }
         index
     }
@@ -120,16 +111,11 @@ impl Reader<'_> {
     fn make_ref(&mut self, frame: &Frame) -> Option<ExprKind> {
         if frame.children[0] != NO_CHILD || frame.number_at == frame.start {
             let message = "`variable` of a `REF` must be an integer";
-            self.report
-                .error(codes::WRONG_TYPE, frame.start as usize, message);
+            self.report.error(codes::WRONG_TYPE, frame.start as usize, message);
             return None;
         }
         let index = self.index(frame, "`variable`")?;
-        if self
-            .nodes
-            .largest_variable
-            .is_none_or(|(largest, _)| index > largest)
-        {
+        if self.nodes.largest_variable.is_none_or(|(largest, _)| index > largest) {
             self.nodes.largest_variable = Some((index, frame.number_at as usize));
         }
         Some(ExprKind::Ref(VariableId::from_u32(index)))
@@ -160,8 +146,7 @@ impl Reader<'_> {
             // A type that is wrong by itself has been reported.
             if errors == 0 {
                 let message = format!("a literal cannot be of type `{}`", types.description(ty));
-                self.report
-                    .error(codes::BAD_TYPE, frame.start as usize, message);
+                self.report.error(codes::BAD_TYPE, frame.start as usize, message);
             }
             return Ok(None);
         }
@@ -170,16 +155,12 @@ impl Reader<'_> {
                 "the literal has {len} bytes, but a `{}` has {size}",
                 types.description(ty)
             );
-            self.report
-                .error(codes::LITERAL_SIZE, span.start as usize, message);
+            self.report.error(codes::LITERAL_SIZE, span.start as usize, message);
             return Ok(None);
         }
         layout::clear_padding(types, ty, &mut self.scratch);
         let bytes = function.add_bytes(&self.scratch);
-        Ok(Some(Expr {
-            ty,
-            kind: ExprKind::Literal { bytes },
-        }))
+        Ok(Some(Expr { ty, kind: ExprKind::Literal { bytes } }))
     }
 
     fn make_member(&mut self, frame: &Frame) -> Lexed<Option<ExprKind>> {
@@ -189,25 +170,19 @@ impl Reader<'_> {
         let swizzled = frame.seen & Key::Swizzle.bit() != 0;
         if swizzled == (frame.seen & Key::Member.bit() != 0) {
             let message = "a `MEMBER` has either `swizzle` or `member`";
-            self.report
-                .error(codes::MISSING_MEMBER, frame.start as usize, message);
+            self.report.error(codes::MISSING_MEMBER, frame.start as usize, message);
             return Ok(None);
         }
         if !swizzled {
-            return Ok(self
-                .index(frame, "`member`")
-                .map(|index| ExprKind::Member { base, index }));
+            return Ok(self.index(frame, "`member`").map(|index| ExprKind::Member { base, index }));
         }
         let span = frame.texts[MAIN];
         let text = self.lexer.decode(span)?;
         let swizzle = Swizzle::parse(&text);
         if swizzle.is_none() {
-            let message = format!(
-                "`{}` is no swizzle: one to four letters of `xyzw`",
-                shorten(&text)
-            );
-            self.report
-                .error(codes::UNKNOWN_NAME, span.start as usize, message);
+            let message =
+                format!("`{}` is no swizzle: one to four letters of `xyzw`", shorten(&text));
+            self.report.error(codes::UNKNOWN_NAME, span.start as usize, message);
         }
         Ok(swizzle.map(|swizzle| ExprKind::Swizzle { base, swizzle }))
     }
@@ -231,8 +206,7 @@ impl Reader<'_> {
                     "only calls of `CUSTOM` have `custom`, and only calls of `EXTERNAL` have `external`"
                 }
             };
-            self.report
-                .error(codes::MISSING_MEMBER, frame.start as usize, message);
+            self.report.error(codes::MISSING_MEMBER, frame.start as usize, message);
             return Ok(None);
         }
         let at = frame.number_at as usize;
@@ -258,12 +232,7 @@ impl Reader<'_> {
             _ => Some(Callee::Builtin),
         };
         let (curve_bases, arguments) = (frame.curve_bases, frame.exprs);
-        Ok(callee.map(|callee| ExprKind::Call {
-            op,
-            curve_bases,
-            callee,
-            arguments,
-        }))
+        Ok(callee.map(|callee| ExprKind::Call { op, curve_bases, callee, arguments }))
     }
 
     fn make_func_ref(&mut self, frame: &Frame) -> Option<ExprKind> {
@@ -272,8 +241,7 @@ impl Reader<'_> {
         }
         let callee = function_id(self.index(frame, "`func`")?);
         if self.nodes.callees.insert(callee) {
-            self.calls
-                .push((self.nodes.function, callee, frame.number_at as usize));
+            self.calls.push((self.nodes.function, callee, frame.number_at as usize));
         }
         Some(ExprKind::FuncRef(callee.into()))
     }
@@ -285,8 +253,7 @@ impl Reader<'_> {
     ) -> Lexed<Option<ExprKind>> {
         if self.versioned {
             let message = "host callbacks are not allowed in a versioned document";
-            self.report
-                .error(codes::UNPORTABLE, frame.start as usize, message);
+            self.report.error(codes::UNPORTABLE, frame.start as usize, message);
             return Ok(None);
         }
         let mut pointers = Vec::new();
@@ -298,15 +265,12 @@ impl Reader<'_> {
         }
         if pointers.len() != 24 {
             let message = "a host address has 8 bytes";
-            self.report
-                .error(codes::LITERAL_SIZE, frame.start as usize, message);
+            self.report.error(codes::LITERAL_SIZE, frame.start as usize, message);
             return Ok(None);
         }
         let pointers: ByteRange = function.add_bytes(&pointers);
-        let argument = Some(frame.children[0])
-            .filter(|c| *c != NO_CHILD)
-            .map(ExprId::from_u32)
-            .into();
+        let argument =
+            Some(frame.children[0]).filter(|c| *c != NO_CHILD).map(ExprId::from_u32).into();
         Ok(Some(ExprKind::CpuCustom { pointers, argument }))
     }
 
@@ -323,10 +287,7 @@ impl Reader<'_> {
             Tag::CommentText => Some(Stmt::Comment(self.text(function, frame.texts[MAIN])?)),
             Tag::Print => {
                 let format = self.text(function, frame.texts[MAIN])?;
-                Some(Stmt::Print {
-                    format,
-                    arguments: frame.exprs,
-                })
+                Some(Stmt::Print { format, arguments: frame.exprs })
             }
             Tag::SwitchCase => self.make_case(function, frame),
             _ => self.make_compound(frame),
@@ -335,25 +296,18 @@ impl Reader<'_> {
 
     fn make_compound(&mut self, frame: &Frame) -> Option<Stmt> {
         Some(match frame.tag {
-            Tag::Assign => Stmt::Assign {
-                lhs: self.expr(frame, Key::Lhs)?,
-                rhs: self.expr(frame, Key::Rhs)?,
-            },
+            Tag::Assign => {
+                Stmt::Assign { lhs: self.expr(frame, Key::Lhs)?, rhs: self.expr(frame, Key::Rhs)? }
+            }
             Tag::Expr => Stmt::Expr(self.expr(frame, Key::Expression)?),
             Tag::If => Stmt::If {
                 condition: self.expr(frame, Key::Condition)?,
                 on_true: self.stmt(frame, Key::TrueBranch)?,
                 on_false: self.stmt(frame, Key::FalseBranch)?,
             },
-            Tag::Loop => Stmt::Loop {
-                body: self.stmt(frame, Key::Body)?,
-            },
-            Tag::AutoDiff => Stmt::AutoDiff {
-                body: self.stmt(frame, Key::Body)?,
-            },
-            Tag::SwitchDefault => Stmt::SwitchDefault {
-                body: self.stmt(frame, Key::Body)?,
-            },
+            Tag::Loop => Stmt::Loop { body: self.stmt(frame, Key::Body)? },
+            Tag::AutoDiff => Stmt::AutoDiff { body: self.stmt(frame, Key::Body)? },
+            Tag::SwitchDefault => Stmt::SwitchDefault { body: self.stmt(frame, Key::Body)? },
             Tag::Switch => Stmt::Switch {
                 value: self.expr(frame, Key::Expression)?,
                 body: self.stmt(frame, Key::Body)?,
@@ -378,8 +332,7 @@ impl Reader<'_> {
         let body = self.stmt(frame, Key::Body)?;
         if frame.texts[MAIN] != Span::default() {
             let message = "`value` of a `SWITCH_CASE` must be an integer";
-            self.report
-                .error(codes::WRONG_TYPE, frame.start as usize, message);
+            self.report.error(codes::WRONG_TYPE, frame.start as usize, message);
             return None;
         }
         let value = match i32::try_from(frame.number) {

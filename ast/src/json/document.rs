@@ -13,16 +13,8 @@ use super::reader::{Reader, shorten};
 use crate::model::{FunctionId, FunctionTag};
 
 /// Members of the top level, in the order in which they are read.
-const MEMBERS: [&str; 8] = [
-    "schema",
-    "version",
-    "types",
-    "constants",
-    "external_functions",
-    "functions",
-    "entry",
-    "root",
-];
+const MEMBERS: [&str; 8] =
+    ["schema", "version", "types", "constants", "external_functions", "functions", "entry", "root"];
 const TYPES: usize = 2;
 const FUNCTIONS: usize = 5;
 const ENTRY: usize = 6;
@@ -102,11 +94,8 @@ impl Reader<'_> {
         for (key, name) in unknown {
             self.stray_member(key, &name, false);
         }
-        let wanted = if places[ROOT].is_some() {
-            &[TYPES, ROOT][..]
-        } else {
-            &[TYPES, FUNCTIONS, ENTRY]
-        };
+        let wanted =
+            if places[ROOT].is_some() { &[TYPES, ROOT][..] } else { &[TYPES, FUNCTIONS, ENTRY] };
         for member in wanted.iter().filter(|m| places[**m].is_none()) {
             self.report.error(
                 codes::NOT_AN_AST,
@@ -136,11 +125,7 @@ impl Reader<'_> {
                 _ => false,
             };
             if !known {
-                let wanted = if member == 0 {
-                    "`\"luisa.compute.ast\"`"
-                } else {
-                    "1"
-                };
+                let wanted = if member == 0 { "`\"luisa.compute.ast\"`" } else { "1" };
                 self.report.error(
                     codes::VERSION,
                     start,
@@ -157,10 +142,7 @@ impl Reader<'_> {
         };
         let functions = &self.library.functions;
         let count = functions.len();
-        let Some(entry) = usize::try_from(index)
-            .ok()
-            .filter(|i| *i < count)
-            .map(FunctionId::new)
+        let Some(entry) = usize::try_from(index).ok().filter(|i| *i < count).map(FunctionId::new)
         else {
             let message =
                 format!("the entry is function {index}, but the input has {count} functions");
@@ -168,10 +150,7 @@ impl Reader<'_> {
             return Ok(());
         };
         if self.versioned {
-            let kernels = functions
-                .values()
-                .filter(|f| f.tag == FunctionTag::Kernel)
-                .count();
+            let kernels = functions.values().filter(|f| f.tag == FunctionTag::Kernel).count();
             if entry.index() + 1 != count
                 || functions[entry].tag != FunctionTag::Kernel
                 || kernels != 1
@@ -192,10 +171,8 @@ impl Reader<'_> {
         for (caller, callee, at) in &calls {
             self.report.function = Some(caller.as_u32());
             if callee.index() >= count {
-                let message = format!(
-                    "there is no function {}: the input has {count}",
-                    callee.index()
-                );
+                let message =
+                    format!("there is no function {}: the input has {count}", callee.index());
                 self.report.error(codes::FUNCTION_INDEX, *at, message);
             } else if callee >= caller {
                 backward = false;
@@ -231,10 +208,8 @@ impl Reader<'_> {
 
     fn report_forward_calls(&mut self, calls: &[(FunctionId, FunctionId, usize)]) {
         for (caller, callee, at) in calls.iter().filter(|(caller, callee, _)| callee >= caller) {
-            let (caller_name, callee_name) = (
-                self.library.function_name(*caller),
-                self.library.function_name(*callee),
-            );
+            let (caller_name, callee_name) =
+                (self.library.function_name(*caller), self.library.function_name(*callee));
             self.report.function = Some(caller.as_u32());
             self.report.error_with_help(
                 codes::FORWARD_CALL,

@@ -82,19 +82,11 @@ impl Reader<'_> {
     fn check_members(&mut self, function: &Function, seen: u64, at: usize) {
         let kernel = function.tag == FunctionTag::Kernel;
         let of_kind = if kernel { BLOCK_SIZE } else { RETURN_TYPE };
-        let strict = if kernel {
-            VERSIONED | BOUND_ARGUMENTS
-        } else {
-            VERSIONED
-        };
+        let strict = if kernel { VERSIONED | BOUND_ARGUMENTS } else { VERSIONED };
         let required = of_kind | if self.versioned { strict } else { ALWAYS };
         self.require(&KEYS, required, seen, at, "the function");
         if self.versioned {
-            let other = if kernel {
-                RETURN_TYPE
-            } else {
-                BLOCK_SIZE | BOUND_ARGUMENTS
-            };
+            let other = if kernel { RETURN_TYPE } else { BLOCK_SIZE | BOUND_ARGUMENTS };
             for (i, key) in KEYS.iter().enumerate() {
                 if (seen & other) >> i & 1 == 1 {
                     let message = format!(
@@ -105,10 +97,8 @@ impl Reader<'_> {
                 }
             }
             if !matches!(function.tag, FunctionTag::Kernel | FunctionTag::Callable) {
-                let message = format!(
-                    "`{}` is not allowed in a versioned document",
-                    function.tag.name()
-                );
+                let message =
+                    format!("`{}` is not allowed in a versioned document", function.tag.name());
                 self.report.error(codes::UNPORTABLE, at, message);
             }
         }
@@ -208,9 +198,8 @@ impl Reader<'_> {
     fn variable_tag(&mut self) -> Lexed<VariableTag> {
         self.lexer.peek();
         let at = self.lexer.at;
-        let tag = self
-            .named("tag of a variable", VariableTag::from_name)?
-            .unwrap_or(VariableTag::Local);
+        let tag =
+            self.named("tag of a variable", VariableTag::from_name)?.unwrap_or(VariableTag::Local);
         if self.versioned
             && (VariableTag::ObjectId..=VariableTag::RasterBaseInstance).contains(&tag)
         {
@@ -286,8 +275,7 @@ impl Reader<'_> {
         match <[u32; 3]>::try_from(sizes) {
             Ok(size) => function.block_size = size,
             Err(_) => {
-                self.report
-                    .error(codes::WRONG_TYPE, at, "`block_size` must be three numbers")
+                self.report.error(codes::WRONG_TYPE, at, "`block_size` must be three numbers")
             }
         }
         Ok(())
@@ -336,14 +324,7 @@ impl Reader<'_> {
         })?;
         let [_, handle, offset, size, level] = values;
         let (binding, needed) = match tag {
-            Some(VariableTag::Buffer) => (
-                Binding::Buffer {
-                    handle,
-                    offset,
-                    size,
-                },
-                0b1111,
-            ),
+            Some(VariableTag::Buffer) => (Binding::Buffer { handle, offset, size }, 0b1111),
             Some(VariableTag::Texture) => (Binding::Texture { handle, level }, 0b1_0011),
             Some(VariableTag::BindlessArray) => (Binding::BindlessArray { handle }, 0b11),
             Some(VariableTag::Accel) => (Binding::Accel { handle }, 0b11),

@@ -16,51 +16,27 @@ pub(super) struct Role {
     pub list: Option<Want>,
 }
 
-const NONE: Role = Role {
-    text: None,
-    number: false,
-    child: None,
-    list: None,
-};
+const NONE: Role = Role { text: None, number: false, child: None, list: None };
 
 const fn text(slot: u8) -> Role {
-    Role {
-        text: Some(slot),
-        ..NONE
-    }
+    Role { text: Some(slot), ..NONE }
 }
 
 const fn expr(slot: u8) -> Role {
-    Role {
-        child: Some((slot, Want::Expr)),
-        ..NONE
-    }
+    Role { child: Some((slot, Want::Expr)), ..NONE }
 }
 
 const fn stmt(slot: u8) -> Role {
-    Role {
-        child: Some((slot, Want::Stmt)),
-        ..NONE
-    }
+    Role { child: Some((slot, Want::Stmt)), ..NONE }
 }
 
 const fn list(want: Want) -> Role {
-    Role {
-        list: Some(want),
-        ..NONE
-    }
+    Role { list: Some(want), ..NONE }
 }
 
-const NUMBER: Role = Role {
-    number: true,
-    ..NONE
-};
+const NUMBER: Role = Role { number: true, ..NONE };
 /// A string in some nodes, a number in others.
-const TEXT_OR_NUMBER: Role = Role {
-    text: Some(0),
-    number: true,
-    ..NONE
-};
+const TEXT_OR_NUMBER: Role = Role { text: Some(0), number: true, ..NONE };
 
 /// Slots of a frame.
 pub(super) const TEXTS: usize = 4;
@@ -238,11 +214,7 @@ impl Tag {
     #[inline]
     pub fn required(self) -> u64 {
         let (_, want, required, _) = TAG_ROWS[self as usize];
-        let of_type = if want == Some(Want::Expr) {
-            Key::Type.bit()
-        } else {
-            0
-        };
+        let of_type = if want == Some(Want::Expr) { Key::Type.bit() } else { 0 };
         required | of_type | Key::Tag.bit()
     }
 

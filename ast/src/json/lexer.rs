@@ -45,18 +45,11 @@ const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
 impl<'a> Lexer<'a> {
     /// Starts at byte `at` of a text of less than 4 GiB.
     pub fn new(text: &'a str, at: usize) -> Self {
-        Self {
-            text,
-            bytes: text.as_bytes(),
-            at,
-        }
+        Self { text, bytes: text.as_bytes(), at }
     }
 
     pub fn error<T>(&self, expected: &'static str) -> Lexed<T> {
-        Err(Syntax {
-            offset: self.at.min(self.bytes.len()),
-            expected,
-        })
+        Err(Syntax { offset: self.at.min(self.bytes.len()), expected })
     }
 
     fn byte(&self) -> Option<u8> {
@@ -94,11 +87,7 @@ impl<'a> Lexer<'a> {
     }
 
     pub fn need(&mut self, byte: u8, expected: &'static str) -> Lexed<()> {
-        if self.eat(byte) {
-            Ok(())
-        } else {
-            self.error(expected)
-        }
+        if self.eat(byte) { Ok(()) } else { self.error(expected) }
     }
 
     /// A string; the next byte must be its opening quote.
@@ -119,10 +108,7 @@ impl<'a> Lexer<'a> {
                 None => return self.error("the end of the string"),
             }
         }
-        let span = Span {
-            start: start as u32,
-            end: self.at as u32,
-        };
+        let span = Span { start: start as u32, end: self.at as u32 };
         self.at += 1;
         Ok(span)
     }
@@ -191,11 +177,7 @@ impl<'a> Lexer<'a> {
         while matches!(self.byte(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        if self.at == start {
-            self.error("a digit")
-        } else {
-            Ok(())
-        }
+        if self.at == start { self.error("a digit") } else { Ok(()) }
     }
 
     /// `null`, `true` or `false`.
@@ -322,12 +304,7 @@ fn unescape(raw: &str, offset: usize) -> Lexed<String> {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
         let here = offset + raw.len() - rest.len();
-        let wrong = |expected| {
-            Err(Syntax {
-                offset: here,
-                expected,
-            })
-        };
+        let wrong = |expected| Err(Syntax { offset: here, expected });
         let plain = match rest.bytes().next() {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
@@ -358,9 +335,7 @@ fn unescape(raw: &str, offset: usize) -> Lexed<String> {
 /// The character of the digits after `\u`, and how many bytes it takes; a pair of surrogates is one character.
 fn unicode(text: &str) -> Option<(char, usize)> {
     let unit = |text: &str| {
-        let digits = text
-            .get(..4)
-            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = text.get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
         u32::from_str_radix(digits, 16).ok()
     };
     let high = unit(text)?;
@@ -370,7 +345,5 @@ fn unicode(text: &str) -> Option<(char, usize)> {
     let low = unit(text.get(4..)?.strip_prefix("\\u")?)?;
     let pair = (0xd800..0xdc00).contains(&high) && (0xdc00..0xe000).contains(&low);
     let code = 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff);
-    pair.then(|| char::from_u32(code))
-        .flatten()
-        .map(|c| (c, 10))
+    pair.then(|| char::from_u32(code)).flatten().map(|c| (c, 10))
 }

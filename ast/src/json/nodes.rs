@@ -197,8 +197,7 @@ impl Reader<'_> {
             self.nodes.stmts.push(stmt);
             if self.versioned && frame.tag == Tag::Scope {
                 let message = "a scope may only stand as the body of a statement";
-                self.report
-                    .error(codes::UNPORTABLE, frame.start as usize, message);
+                self.report.error(codes::UNPORTABLE, frame.start as usize, message);
             }
         } else if let Some((slot, _)) = parent.key.role().child {
             parent.children[slot as usize] = stmt.as_u32();
@@ -209,12 +208,9 @@ impl Reader<'_> {
     /// Bodies are scopes.
     fn check_scope(&mut self, frame: &Frame) {
         if !matches!(frame.tag, Tag::Scope | Tag::Missing | Tag::Wrong) {
-            let message = format!(
-                "a `SCOPE` must stand here, but there is a `{}`",
-                frame.tag.name()
-            );
-            self.report
-                .error(codes::WRONG_TYPE, frame.start as usize, message);
+            let message =
+                format!("a `SCOPE` must stand here, but there is a `{}`", frame.tag.name());
+            self.report.error(codes::WRONG_TYPE, frame.start as usize, message);
         }
     }
 
@@ -304,12 +300,9 @@ impl Reader<'_> {
             None => {
                 let name = self.lexer.decode(span)?;
                 Tag::from_name(&name).unwrap_or_else(|| {
-                    let message = format!(
-                        "`{}` is no tag of an expression or statement",
-                        shorten(&name)
-                    );
-                    self.report
-                        .error(codes::UNKNOWN_NAME, span.start as usize, message);
+                    let message =
+                        format!("`{}` is no tag of an expression or statement", shorten(&name));
+                    self.report.error(codes::UNKNOWN_NAME, span.start as usize, message);
                     Tag::Wrong
                 })
             }
@@ -336,8 +329,7 @@ impl Reader<'_> {
             Tag::Missing => {
                 // A `tag` that is no string has been reported.
                 if frame.seen & Key::Tag.bit() == 0 {
-                    self.report
-                        .error(codes::MISSING_MEMBER, at, "the node has no `tag`");
+                    self.report.error(codes::MISSING_MEMBER, at, "the node has no `tag`");
                 }
                 return false;
             }
@@ -345,11 +337,7 @@ impl Reader<'_> {
         }
         let tag = frame.tag.name();
         if frame.tag.want() != Some(frame.want) {
-            let wanted = if frame.want == Want::Expr {
-                "an expression"
-            } else {
-                "a statement"
-            };
+            let wanted = if frame.want == Want::Expr { "an expression" } else { "a statement" };
             self.report.error(
                 codes::WRONG_TYPE,
                 at,
@@ -387,39 +375,21 @@ impl Reader<'_> {
         if child != NO_CHILD {
             return Some(child);
         }
-        let message = format!(
-            "the `{}` of the `{}` is missing",
-            key.name(),
-            frame.tag.name()
-        );
-        self.report
-            .error(codes::MISSING_MEMBER, frame.start as usize, message);
+        let message = format!("the `{}` of the `{}` is missing", key.name(), frame.tag.name());
+        self.report.error(codes::MISSING_MEMBER, frame.start as usize, message);
         None
     }
 
     /// Makes the expression of an object that has ended; a placeholder if it is wrong, which is reported.
     fn close_expr(&mut self, function: &mut Function, frame: &Frame) -> Lexed<ExprId> {
-        let made = if self.check_node(frame) {
-            self.make_expr(function, frame)?
-        } else {
-            None
-        };
-        let placeholder = Expr {
-            ty: TypeId::VOID,
-            kind: ExprKind::TypeId(TypeId::VOID),
-        };
+        let made = if self.check_node(frame) { self.make_expr(function, frame)? } else { None };
+        let placeholder = Expr { ty: TypeId::VOID, kind: ExprKind::TypeId(TypeId::VOID) };
         Ok(function.exprs.push(made.unwrap_or(placeholder)))
     }
 
     /// Makes the statement of an object that has ended; a placeholder if it is wrong, which is reported.
     fn close_stmt(&mut self, function: &mut Function, frame: &Frame) -> Lexed<StmtId> {
-        let made = if self.check_node(frame) {
-            self.make_stmt(function, frame)?
-        } else {
-            None
-        };
-        Ok(function
-            .stmts
-            .push(made.unwrap_or(Stmt::Scope(StmtList::default()))))
+        let made = if self.check_node(frame) { self.make_stmt(function, frame)? } else { None };
+        Ok(function.stmts.push(made.unwrap_or(Stmt::Scope(StmtList::default()))))
     }
 }

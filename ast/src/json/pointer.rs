@@ -11,12 +11,8 @@ enum Open {
 /// The JSON pointer of the innermost value that each offset lies in or before; `offsets` must ascend. A text that
 /// stops being JSON gives, from there on, the pointer of what was open. A long pointer is cut to that of a value around it.
 pub(super) fn at_offsets(text: &str, offsets: &[usize]) -> Vec<String> {
-    let mut finder = Finder {
-        lexer: Lexer::new(text, 0),
-        open: Vec::new(),
-        offsets,
-        found: Vec::new(),
-    };
+    let mut finder =
+        Finder { lexer: Lexer::new(text, 0), open: Vec::new(), offsets, found: Vec::new() };
     // A syntax error ends the walk, which is all that matters of it.
     let _ = finder.walk();
     let last = finder.pointer();
@@ -40,18 +36,12 @@ impl Finder<'_> {
                 Some(b'{') => {
                     self.lexer.at += 1;
                     self.note_up_to(self.lexer.at);
-                    self.open.push(Open::Object {
-                        key: None,
-                        first: true,
-                    });
+                    self.open.push(Open::Object { key: None, first: true });
                 }
                 Some(b'[') => {
                     self.lexer.at += 1;
                     self.note_up_to(self.lexer.at);
-                    self.open.push(Open::Array {
-                        index: 0,
-                        first: true,
-                    });
+                    self.open.push(Open::Array { index: 0, first: true });
                 }
                 _ => {
                     self.lexer.skip_value()?;

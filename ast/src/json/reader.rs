@@ -63,8 +63,7 @@ impl<'a> Reader<'a> {
         self.lexer.peek();
         let at = self.lexer.at;
         self.lexer.skip_value()?;
-        self.report
-            .error(codes::WRONG_TYPE, at, format!("{what} must be {kind}"));
+        self.report.error(codes::WRONG_TYPE, at, format!("{what} must be {kind}"));
         Ok(())
     }
 
@@ -213,11 +212,7 @@ impl<'a> Reader<'a> {
     pub fn stray_member(&mut self, key: Span, name: &str, known: bool) {
         let at = key.start as usize;
         if known {
-            self.report.error(
-                codes::DUPLICATE_MEMBER,
-                at,
-                format!("`{name}` stands twice"),
-            );
+            self.report.error(codes::DUPLICATE_MEMBER, at, format!("`{name}` stands twice"));
         } else if self.versioned {
             self.report.error(
                 codes::UNKNOWN_MEMBER,
@@ -231,8 +226,7 @@ impl<'a> Reader<'a> {
     pub fn require(&mut self, keys: &[&str], required: u64, seen: u64, at: usize, what: &str) {
         for (i, key) in keys.iter().enumerate() {
             if (required & !seen) >> i & 1 == 1 {
-                self.report
-                    .error(codes::MISSING_MEMBER, at, format!("{what} has no `{key}`"));
+                self.report.error(codes::MISSING_MEMBER, at, format!("{what} has no `{key}`"));
             }
         }
     }

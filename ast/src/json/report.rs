@@ -52,13 +52,7 @@ impl Report {
 
     fn add(&mut self, code: Code, offset: usize, message: String, help: Option<&'static str>) {
         if self.entries.len() < LIMIT {
-            self.entries.push(Entry {
-                code,
-                offset,
-                message,
-                help,
-                function: self.function,
-            });
+            self.entries.push(Entry { code, offset, message, help, function: self.function });
         }
     }
 
@@ -77,10 +71,7 @@ impl Report {
                 self.error(
                     codes::SYNTAX,
                     offset,
-                    format!(
-                        "{expected} expected, but there is `{}`",
-                        found.escape_default()
-                    ),
+                    format!("{expected} expected, but there is `{}`", found.escape_default()),
                 );
             }
         }
@@ -91,11 +82,8 @@ impl Report {
         self.entries.sort_by_key(|e| e.offset);
         let offsets: Vec<usize> = self.entries.iter().map(|e| e.offset).collect();
         let pointers = pointer::at_offsets(text, &offsets);
-        let diagnostics = self
-            .entries
-            .into_iter()
-            .zip(pointers)
-            .map(|(entry, pointer)| Diagnostic {
+        let diagnostics =
+            self.entries.into_iter().zip(pointers).map(|(entry, pointer)| Diagnostic {
                 help: entry.help.map(str::to_owned),
                 pointer: Some(pointer),
                 offset: Some(entry.offset),

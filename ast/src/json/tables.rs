@@ -94,9 +94,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let ty = self.make_type(&tag, raw);
-        Ok(ty
-            .map_err(|error| self.report.error(codes::BAD_TYPE, at, error.to_string()))
-            .ok())
+        Ok(ty.map_err(|error| self.report.error(codes::BAD_TYPE, at, error.to_string())).ok())
     }
 
     fn make_type(&mut self, tag: &str, raw: RawType<'_>) -> Result<TypeId, TypeError> {
@@ -108,36 +106,24 @@ impl<'a> Reader<'a> {
         let elem = raw.element.unwrap_or(TypeId::VOID);
         let dimension = raw.dimension.unwrap_or(0);
         let small = |what| {
-            u8::try_from(dimension).map_err(|_| TypeError::Dimension {
-                what,
-                dim: dimension,
-            })
+            u8::try_from(dimension).map_err(|_| TypeError::Dimension { what, dim: dimension })
         };
         let scalar = |role| match types.kind(elem) {
             TypeKind::Scalar(scalar) => Ok(*scalar),
-            _ => Err(TypeError::Element {
-                element: types.description(elem),
-                role,
-            }),
+            _ => Err(TypeError::Element { element: types.description(elem), role }),
         };
         let kind = match tag {
-            "VECTOR" => TypeKind::Vector {
-                elem: scalar("a vector's component")?,
-                dim: small("a vector")?,
-            },
-            "MATRIX" if elem == TypeId::F32 => TypeKind::Matrix {
-                dim: small("a matrix")?,
-            },
+            "VECTOR" => {
+                TypeKind::Vector { elem: scalar("a vector's component")?, dim: small("a vector")? }
+            }
+            "MATRIX" if elem == TypeId::F32 => TypeKind::Matrix { dim: small("a matrix")? },
             "MATRIX" => {
                 return Err(TypeError::Element {
                     element: types.description(elem),
                     role: "a matrix element",
                 });
             }
-            "ARRAY" => TypeKind::Array {
-                elem,
-                len: dimension as u32,
-            },
+            "ARRAY" => TypeKind::Array { elem, len: dimension as u32 },
             "TEXTURE" => TypeKind::Texture {
                 elem: scalar("a texture element")?,
                 dim: small("a texture")?,
@@ -146,29 +132,16 @@ impl<'a> Reader<'a> {
             "STRUCTURE" => {
                 let align = raw.alignment.unwrap_or(0);
                 if align > 16 || (self.versioned && !matches!(align, 1 | 4 | 8 | 16)) {
-                    let members = raw
-                        .members
-                        .iter()
-                        .flatten()
-                        .map(|m| types.align(*m))
-                        .max()
-                        .unwrap_or(1);
+                    let members =
+                        raw.members.iter().flatten().map(|m| types.align(*m)).max().unwrap_or(1);
                     return Err(TypeError::Alignment { align, members });
                 }
                 TypeKind::Struct {
                     align: align as u32,
-                    members: raw
-                        .members
-                        .into_iter()
-                        .flatten()
-                        .map(Member::plain)
-                        .collect(),
+                    members: raw.members.into_iter().flatten().map(Member::plain).collect(),
                 }
             }
-            "BUFFER" => TypeKind::Buffer {
-                elem,
-                attrs: Box::default(),
-            },
+            "BUFFER" => TypeKind::Buffer { elem, attrs: Box::default() },
             "BINDLESS_ARRAY" => TypeKind::BindlessArray,
             "ACCEL" => TypeKind::Accel,
             _ => {
@@ -194,11 +167,7 @@ impl<'a> Reader<'a> {
             // One that is wrong has been reported; what is built from it is not.
             Some(ty) => return Ok(*ty),
             None if index as usize == here => {
-                self.report.error(
-                    codes::TYPE_CYCLE,
-                    at,
-                    format!("type {here} contains itself"),
-                );
+                self.report.error(codes::TYPE_CYCLE, at, format!("type {here} contains itself"));
             }
             None => self.report.error_with_help(
                 codes::TYPE_INDEX,
@@ -236,10 +205,7 @@ impl<'a> Reader<'a> {
 
     fn constant(&mut self) -> Lexed<Constant> {
         const KEYS: [&str; 2] = ["type", "raw"];
-        let mut constant = Constant {
-            ty: TypeId::VOID,
-            bytes: Vec::new(),
-        };
+        let mut constant = Constant { ty: TypeId::VOID, bytes: Vec::new() };
         let mut decoded = None;
         self.lexer.peek();
         let at = self.lexer.at;
@@ -332,9 +298,7 @@ impl<'a> Reader<'a> {
                 1 => external.return_type = reader.type_ref("`return_type`")?,
                 2 if reader.enter_array("`argument_types`")? => {
                     while reader.lexer.item(&mut first)? {
-                        external
-                            .argument_types
-                            .push(reader.type_ref("an argument type")?);
+                        external.argument_types.push(reader.type_ref("an argument type")?);
                     }
                 }
                 3 if reader.enter_array("`argument_usages`")? => {
@@ -348,10 +312,7 @@ impl<'a> Reader<'a> {
             Ok(())
         })?;
         self.require(&KEYS, 0b1111, seen, at, "the external function");
-        let (types, usages) = (
-            external.argument_types.len(),
-            external.argument_usages.len(),
-        );
+        let (types, usages) = (external.argument_types.len(), external.argument_usages.len());
         if types != usages {
             let message =
                 format!("the external function has {types} argument types, but {usages} usages");

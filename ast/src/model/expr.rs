@@ -142,19 +142,12 @@ impl Swizzle {
         for (i, letter) in text.bytes().enumerate() {
             code |= (b"xyzw".iter().position(|l| *l == letter)? as u16) << (4 * i);
         }
-        Some(Swizzle {
-            size: text.len() as u8,
-            code,
-        })
+        Some(Swizzle { size: text.len() as u8, code })
     }
 
     /// Index of component `i` in the vector.
     pub fn component(self, i: usize) -> usize {
-        if i < 4 {
-            usize::from(self.code >> (4 * i)) & 0xf
-        } else {
-            0
-        }
+        if i < 4 { usize::from(self.code >> (4 * i)) & 0xf } else { 0 }
     }
 
     /// Indices of all components in the vector.
@@ -165,8 +158,7 @@ impl Swizzle {
 
 impl std::fmt::Display for Swizzle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.components()
-            .try_for_each(|c| f.write_str(["x", "y", "z", "w"].get(c).unwrap_or(&"?")))
+        self.components().try_for_each(|c| f.write_str(["x", "y", "z", "w"].get(c).unwrap_or(&"?")))
     }
 }
 

@@ -120,10 +120,7 @@ impl Usage {
 
     /// The usage of a name as files write it.
     pub fn from_name(name: &str) -> Option<Usage> {
-        Self::NAMES
-            .iter()
-            .position(|n| *n == name)
-            .map(|i| Usage(i as u8))
+        Self::NAMES.iter().position(|n| *n == name).map(|i| Usage(i as u8))
     }
 }
 
@@ -332,19 +329,13 @@ impl Function {
     pub fn case_value(&self, expr: ExprId) -> Option<i128> {
         let bytes = self.literal(expr)?;
         let ty = self.exprs[expr].ty;
-        let scalar = Scalar::ALL
-            .into_iter()
-            .find(|s| TypeId::scalar(*s) == ty && !s.is_float())?;
+        let scalar = Scalar::ALL.into_iter().find(|s| TypeId::scalar(*s) == ty && !s.is_float())?;
         let mut value = 0i128;
         for (i, byte) in bytes.iter().enumerate().take(8) {
             value |= i128::from(*byte) << (8 * i);
         }
         let shift = 128 - 8 * scalar.size();
-        Some(if scalar.is_signed() {
-            value << shift >> shift
-        } else {
-            value
-        })
+        Some(if scalar.is_signed() { value << shift >> shift } else { value })
     }
 
     /// Whether it is an argument by value, a builtin of a caller included.
@@ -357,49 +348,34 @@ impl Function {
     pub fn add_exprs(&mut self, items: &[ExprId]) -> ExprList {
         let start = self.expr_pool.len() as u32;
         self.expr_pool.extend_from_slice(items);
-        ExprList {
-            start,
-            len: items.len() as u32,
-        }
+        ExprList { start, len: items.len() as u32 }
     }
 
     /// Adds a list of statements. At most 2^32 - 1 in all lists: the caller bounds its input.
     pub fn add_stmts(&mut self, items: &[StmtId]) -> StmtList {
         let start = self.stmt_pool.len() as u32;
         self.stmt_pool.extend_from_slice(items);
-        StmtList {
-            start,
-            len: items.len() as u32,
-        }
+        StmtList { start, len: items.len() as u32 }
     }
 
     /// Adds bytes. At most 2^32 - 1 in all: the caller bounds its input.
     pub fn add_bytes(&mut self, bytes: &[u8]) -> ByteRange {
         let start = self.byte_pool.len() as u32;
         self.byte_pool.extend_from_slice(bytes);
-        ByteRange {
-            start,
-            len: bytes.len() as u32,
-        }
+        ByteRange { start, len: bytes.len() as u32 }
     }
 
     /// Adds a text. At most 2^32 - 1 bytes in all: the caller bounds its input.
     pub fn add_text(&mut self, text: &str) -> TextRange {
         let start = self.text_pool.len() as u32;
         self.text_pool.push_str(text);
-        TextRange {
-            start,
-            len: text.len() as u32,
-        }
+        TextRange { start, len: text.len() as u32 }
     }
 
     /// Adds a literal of `ty`; `bytes` must be as many as the type has, with zeros as padding.
     pub fn add_literal(&mut self, ty: TypeId, bytes: &[u8]) -> ExprId {
         let bytes = self.add_bytes(bytes);
-        self.exprs.push(Expr {
-            ty,
-            kind: ExprKind::Literal { bytes },
-        })
+        self.exprs.push(Expr { ty, kind: ExprKind::Literal { bytes } })
     }
 
     /// Gives back what the arrays hold in reserve.

@@ -25,10 +25,7 @@ pub struct Member {
 impl Member {
     /// A member without attributes.
     pub fn plain(ty: TypeId) -> Self {
-        Self {
-            ty,
-            attrs: Box::default(),
-        }
+        Self { ty, attrs: Box::default() }
     }
 }
 
@@ -175,9 +172,7 @@ pub fn is_custom_name(name: &str) -> bool {
         "coopvec_ref", "coopmat_ref",
     ];
     let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && Scalar::from_name(name).is_none()
         && !RESERVED.contains(&name)
@@ -191,11 +186,7 @@ pub(super) fn check(types: &TypeTable, kind: &TypeKind) -> Result<(), TypeError>
         TypeKind::Matrix { dim } => check_dimension("a matrix", *dim, 2..=4),
         TypeKind::Array { elem, len } => {
             check_element(types, *elem, "an array element")?;
-            if *len == 0 {
-                Err(TypeError::Empty)
-            } else {
-                Ok(())
-            }
+            if *len == 0 { Err(TypeError::Empty) } else { Ok(()) }
         }
         TypeKind::Struct { align, members } => check_struct(types, *align, members),
         TypeKind::Buffer { elem, .. } if *elem == TypeId::VOID => Ok(()),
@@ -207,11 +198,7 @@ pub(super) fn check(types: &TypeTable, kind: &TypeKind) -> Result<(), TypeError>
             check_dimension("a texture", *dim, 2..=3)?;
             match elem {
                 Scalar::I32 | Scalar::U32 | Scalar::F32 => Ok(()),
-                _ => Err(element_error(
-                    types,
-                    TypeId::scalar(*elem),
-                    "a texture element",
-                )),
+                _ => Err(element_error(types, TypeId::scalar(*elem), "a texture element")),
             }
         }
         TypeKind::Custom(name) if is_custom_name(name) => Ok(()),
@@ -236,26 +223,16 @@ fn check_dimension(
     if allowed.contains(&dim) {
         Ok(())
     } else {
-        Err(TypeError::Dimension {
-            what,
-            dim: u64::from(dim),
-        })
+        Err(TypeError::Dimension { what, dim: u64::from(dim) })
     }
 }
 
 fn check_element(types: &TypeTable, elem: TypeId, role: &'static str) -> Result<(), TypeError> {
-    if types.is_data(elem) {
-        Ok(())
-    } else {
-        Err(element_error(types, elem, role))
-    }
+    if types.is_data(elem) { Ok(()) } else { Err(element_error(types, elem, role)) }
 }
 
 fn element_error(types: &TypeTable, elem: TypeId, role: &'static str) -> TypeError {
-    TypeError::Element {
-        element: types.description(elem),
-        role,
-    }
+    TypeError::Element { element: types.description(elem), role }
 }
 
 fn check_struct(types: &TypeTable, align: u32, members: &[Member]) -> Result<(), TypeError> {
@@ -267,9 +244,6 @@ fn check_struct(types: &TypeTable, align: u32, members: &[Member]) -> Result<(),
     if fits {
         Ok(())
     } else {
-        Err(TypeError::Alignment {
-            align: u64::from(align),
-            members: largest,
-        })
+        Err(TypeError::Alignment { align: u64::from(align), members: largest })
     }
 }

@@ -90,10 +90,7 @@ impl TypeTable {
 
     /// An array or structure.
     pub fn is_aggregate(&self, id: TypeId) -> bool {
-        matches!(
-            self.kind(id),
-            TypeKind::Array { .. } | TypeKind::Struct { .. }
-        )
+        matches!(self.kind(id), TypeKind::Array { .. } | TypeKind::Struct { .. })
     }
 
     /// A type known by name only.

@@ -1,0 +1,129 @@
+//! Whether a library makes sense as a program: all that is wrong, at once, each with code and place.
+//!
+//! The checks follow the format as it is used, not as it could be: implicit conversions between scalars, operands of
+//! different shapes and builtin variables of odd types are let through wherever LuisaCompute's own frontend writes
+//! them (see `json.md` and the corpus). One pass over the expressions, one over the statements, function by function;
+//! cost linear in the nodes.
+
+mod calls;
+pub mod codes;
+mod expressions;
+mod function;
+mod rules;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use crate::layout;
+use crate::model::{Function, FunctionId, Library};
+use crate::place::{self, Locator, Node, Place};
+use crate::types::TypeId;
+
+/// How many diagnostics are of use to a reader.
+const LIMIT: usize = 100;
+
+struct Finding {
+    code: Code,
+    severity: Severity,
+    node: Node,
+    message: String,
+}
+
+/// Checks a library; errors and warnings in the order of functions, declarations before expressions before statements.
+///
+/// A library that [`json::read`](crate::json::read) gave is sound by its indices, on which this relies: it may panic
+/// for one that was put together otherwise and holds an index of something that does not exist.
+pub fn check(library: &Library) -> Diagnostics {
+    let mut diagnostics = Diagnostics::new();
+    for (id, constant) in &library.constants {
+        let size = library.types.size(constant.ty);
+        if constant.bytes.len() as u64 != size {
+            let message =
+                format!("the constant has {} bytes, but its type has {size}", constant.bytes.len());
+            diagnostics.push(
+                Diagnostic::error(codes::CONSTANT_SIZE, message)
+                    .at_pointer(place::locate_constant(id)),
+            );
+        }
+    }
+    for (id, function) in &library.functions {
+        let mut checker = Checker { library, id, function, findings: Vec::new() };
+        checker.check_declarations();
+        if checker.check_order() {
+            checker.check_expressions();
+            checker.check_statements();
+        }
+        checker.report(&mut diagnostics);
+        if diagnostics.0.len() >= LIMIT {
+            break;
+        }
+    }
+    diagnostics
+}
+
+struct Checker<'a> {
+    library: &'a Library,
+    id: FunctionId,
+    function: &'a Function,
+    findings: Vec<Finding>,
+}
+
+impl Checker<'_> {
+    fn error(&mut self, code: Code, node: Node, message: impl Into<String>) {
+        self.find(Severity::Error, code, node, message.into());
+    }
+
+    fn warning(&mut self, code: Code, node: Node, message: impl Into<String>) {
+        self.find(Severity::Warning, code, node, message.into());
+    }
+
+    fn find(&mut self, severity: Severity, code: Code, node: Node, message: String) {
+        if self.findings.len() < LIMIT {
+            self.findings.push(Finding { code, severity, node, message });
+        }
+    }
+
+    /// The type's description, for a message.
+    fn name(&self, ty: TypeId) -> String {
+        let mut name = self.library.types.description(ty);
+        if name.len() > 80 {
+            name.truncate(77);
+            name.push_str("...");
+        }
+        name
+    }
+
+    fn report(self, diagnostics: &mut Diagnostics) {
+        if self.findings.is_empty() {
+            return;
+        }
+        let locator = Locator::new(self.function);
+        let function = self.library.function_name(self.id);
+        for finding in self.findings {
+            let pointer = locator.locate(Place::new(self.id, finding.node));
+            let diagnostic = Diagnostic::error(finding.code, finding.message);
+            diagnostics.push(Diagnostic {
+                severity: finding.severity,
+                pointer: Some(pointer),
+                function: Some(function.clone()),
+                help: remedy(finding.code),
+                ..diagnostic
+            });
+        }
+    }
+}
+
+/// What to do, from the table of codes.
+fn remedy(code: Code) -> Option<String> {
+    let info = codes::CODES.iter().find(|info| info.code == code)?;
+    let mut text = info.remedy.trim_end_matches('.').to_owned();
+    // Help lines start in lower case.
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    Some(text)
+}
+
+/// Nesting of types is bounded, so that rules may walk them.
+const _: () = assert!(layout::MAX_DEPTH < 10_000);
