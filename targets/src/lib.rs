@@ -1,1 +1,103 @@
+//! Back ends: from XIR in the form that a target asks for to an artifact.
+//!
+//! A [`Target`] says what it is called, which details it takes (`ptx:sm_90`), which operations it holds, and emits one kernel at a
+//! time. Emission is a pure function of module and options: same input, same bytes.
 
+pub mod errors;
+mod metadata;
+mod options;
+mod support;
+mod usage;
+
+#[cfg(feature = "llvm")]
+pub mod llvm;
+
+pub use errors::CODES;
+pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance};
+pub use support::{Support, compute_core};
+pub use usage::argument_usage;
+
+use luisac_artifact::metadata::MathMode;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::types::Scalar;
+use luisac_xir::op::ArithmeticOp;
+use luisac_xir::{FunctionId, Module, Op};
+
+/// The form of XIR that a target takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputForm {
+    /// Control flow by structured terminators; else flat.
+    pub structured: bool,
+    /// Phis are allowed.
+    pub phis: bool,
+    /// Vector and matrix arithmetic is split into scalars.
+    pub scalarised: bool,
+}
+
+/// A back end.
+pub trait Target: Send + Sync {
+    /// The word before the colon on the command line.
+    fn name(&self) -> &'static str;
+    /// One line.
+    fn summary(&self) -> &'static str;
+    /// The details that may follow the colon, for lists and errors; the first is the default.
+    fn details(&self) -> &'static [&'static str];
+    /// The form of XIR that [`Target::emit`] takes.
+    fn form(&self) -> InputForm;
+    /// Whether the target holds an operation.
+    fn supports(&self, op: Op) -> Support;
+    /// Whether an operation on floats of this kind is left to the target; every other one is for `lower_math`.
+    fn keeps_native(&self, op: ArithmeticOp, scalar: Scalar, math: MathMode) -> bool;
+    /// The canonical form of a detail, or the default.
+    ///
+    /// # Errors
+    /// A diagnostic that lists the details there are.
+    fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic>;
+    /// Compiles one kernel and what it calls.
+    ///
+    /// # Errors
+    /// What the target refuses, with operation and place.
+    fn emit(
+        &self,
+        module: &Module,
+        kernel: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<Artifact, Diagnostics>;
+}
+
+/// All targets of this build, in the order of lists.
+pub fn targets() -> &'static [&'static dyn Target] {
+    #[cfg(feature = "llvm")]
+    {
+        &[&llvm::ptx::Ptx, &llvm::cpu::Cpu]
+    }
+    #[cfg(not(feature = "llvm"))]
+    {
+        &[]
+    }
+}
+
+/// The target and canonical detail of a command-line word such as `ptx:sm_90`.
+///
+/// # Errors
+/// If there is no such target or detail.
+pub fn find_target(word: &str) -> Result<(&'static dyn Target, String), Diagnostic> {
+    let (name, detail) = match word.split_once(':') {
+        Some((name, detail)) => (name, Some(detail)),
+        None => (word, None),
+    };
+    let Some(&target) = targets().iter().find(|t| t.name() == name) else {
+        let names: Vec<&str> = targets().iter().map(|t| t.name()).collect();
+        return Err(Diagnostic::error(
+            errors::UNKNOWN_TARGET,
+            format!("there is no target `{name}` in this build"),
+        )
+        .with_help(if names.is_empty() {
+            "this build has no targets: build with the feature `llvm`".to_string()
+        } else {
+            format!("the targets are {}", names.join(", "))
+        }));
+    };
+    let detail = target.canonical_detail(detail)?;
+    Ok((target, detail))
+}

@@ -1,0 +1,39 @@
+//! The codes of this crate.
+
+luisac_ast::codes! {
+    /// All codes of this crate.
+    pub static CODES;
+    UNSUPPORTED_OPERATION = 900 "the target does not hold an operation",
+        "A kernel uses an operation that this target cannot do, and that no pass lowers to ones that it can.",
+        "Choose another target, or avoid the operation.";
+    UNSUPPORTED_TYPE = 901 "the target does not hold a type",
+        "A kernel computes with a type that this target has no form for, such as an 8-bit float.",
+        "Convert to another type.";
+    UNKNOWN_DETAIL = 902 "the detail of a target is not known",
+        "What follows the colon after a target's name is not in the list of the target.",
+        "Use one of the details that the message lists.";
+    WRONG_FORM = 903 "the code is not in the form that the target takes",
+        "A target takes code in one form: flat or structured, with phis or without. The pipeline did not leave that form.",
+        "Use a canned pipeline, or end yours with the passes that the target asks for.";
+    LOCAL_MEMORY = 904 "too much local memory",
+        "The local variables of a thread together take more memory than the target gives a thread.",
+        "Move large arrays into a buffer.";
+    SHARED_MEMORY = 905 "too much shared memory",
+        "The shared variables of a block together take more memory than the target gives a block.",
+        "Use less shared memory, or move it into a buffer.";
+    PARAMETERS = 906 "the parameters are too large",
+        "The arguments of a kernel together take more bytes than the target passes.",
+        "Pass large values in a buffer.";
+    LANES = 907 "the number of lanes is not possible yet",
+        "The emitter runs one thread at a time per lane group; wider groups are not built yet.",
+        "Use one lane.";
+    UNKNOWN_TARGET = 908 "there is no such target",
+        "The word before the colon is not the name of a target of this build.",
+        "See `luisac targets`.";
+    INTERNAL = 909 "the emitter made code that LLVM refuses",
+        "This is a mistake in the compiler.",
+        "Report it, with the input and the options.";
+    LOG_RECORD = 910 "a log record is too large",
+        "A printed line takes more bytes than a record of the log may have.",
+        "Print less in one line.";
+}

@@ -1,0 +1,95 @@
+//! What differs between `ptx` and `cpu`: the hooks that the common emitter calls.
+
+use luisac_ast::types::Scalar;
+use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
+use luisac_xir::{FunctionId, InstId};
+
+use super::function::FnEmit;
+use super::ir::{Scope, Val};
+use super::module::ModuleEmit;
+use super::value::{Image, Leaves, Value};
+use super::{Emit, Lanes};
+
+/// Kind of division by which a float operation is rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FloatOp {
+    /// `a / b`
+    Div,
+    /// `sqrt(a)`
+    Sqrt,
+    /// `1 / sqrt(a)`
+    Rsqrt,
+    /// `2^a`
+    Exp2,
+}
+
+/// A target of the LLVM emitter. Everything else is common.
+pub trait Device {
+    /// Lanes of one stream of instructions.
+    fn lanes(&self) -> Lanes {
+        Lanes(1)
+    }
+    /// Address space of buffers.
+    fn global_space(&self) -> u32;
+    /// Address space of constants.
+    fn constant_space(&self) -> u32;
+    /// Whether thread and block ids are handed to callables; else [`Device::ids`] works in every function.
+    fn passes_ids(&self) -> bool;
+    /// Thread id and block id, where they are not handed down.
+    fn ids(&self, cx: &ModuleEmit<'_, '_>) -> ([Val; 3], [Val; 3]);
+    /// Whether a stopped thread ends by itself, even inside a callable; else callables report it by a flag.
+    fn stops_in_place(&self) -> bool;
+    /// Ends the present block: the thread stops. Called only where [`Device::stops_in_place`].
+    fn stop(&self, f: &mut FnEmit<'_, '_, '_>);
+    /// Makes the entry point of the kernel; callables are declared already, and their bodies follow.
+    fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()>;
+    /// Scope of atomics on buffers and in shared memory.
+    fn atomic_scope(&self, shared: bool) -> Scope;
+    /// Whether a float atomic add is exact in hardware, subnormals included; else it is a loop.
+    fn native_float_add(&self, cx: &ModuleEmit<'_, '_>, scalar: Scalar, shared: bool) -> bool;
+    /// Memory of a shared variable.
+    fn shared_variable(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        inst: InstId,
+        size: u64,
+        align: u32,
+    ) -> Emit<Val>;
+    /// A register that is not thread id, block id, dispatch id or size, kernel id or block size.
+    fn special(&self, f: &mut FnEmit<'_, '_, '_>, register: SpecialRegister) -> Emit<Leaves>;
+    /// The block barrier.
+    fn barrier(&self, f: &mut FnEmit<'_, '_, '_>, inst: InstId) -> Emit<()>;
+    /// A wave operation.
+    fn wave(&self, f: &mut FnEmit<'_, '_, '_>, op: ThreadGroupOp, inst: InstId) -> Emit<Value>;
+    /// Reads a texel: four leaves of `element`, zero outside.
+    fn image_read(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        image: Image,
+        element: Scalar,
+        coordinate: &[Val],
+    ) -> Emit<Leaves>;
+    /// Writes a texel; nothing outside.
+    fn image_write(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        image: Image,
+        element: Scalar,
+        coordinate: &[Val],
+        texel: &[Val],
+    ) -> Emit<()>;
+    /// Size of an image along each of `dim` axes.
+    fn image_size(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves>;
+    /// The device's timer, `i64`.
+    fn clock(&self, f: &mut FnEmit<'_, '_, '_>) -> Val;
+    /// A float to the bits of the nearest half.
+    fn f32_to_half(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val;
+    /// A double to the bits of the nearest half, rounded once.
+    fn f64_to_half(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val;
+    /// The bits of a half to a float.
+    fn half_to_f32(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val;
+    /// Saturating conversion of a float or double to an integer type of 8 to 64 bits; NaN gives 0.
+    fn float_to_int(&self, cx: &ModuleEmit<'_, '_>, v: Val, from: Scalar, to: Scalar) -> Val;
+    /// An operation on `float` or `double` that has a fast form.
+    fn float_op(&self, cx: &ModuleEmit<'_, '_>, op: FloatOp, scalar: Scalar, args: &[Val]) -> Val;
+}

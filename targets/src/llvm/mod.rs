@@ -1,0 +1,207 @@
+//! The LLVM emitter, shared by `ptx` and `cpu`: XIR in flat form to LLVM IR to machine code.
+//!
+//! - [`ir`]: the builder. - [`types`], [`value`]: how types and values are held. - [`module`], [`function`]: the walk.
+//! - `arithmetic`, `float`, `casts`, `composite`, `memory`, `bounds`, `resources`, `texel`, `atomics`, `control`, `log`: operations.
+//! - [`device`]: what the two targets do differently. - [`ptx`], [`cpu`]: the targets.
+//!
+//! No instruction is marked `nnan`, `ninf` or `reassoc`, no function `mustprogress` or `willreturn`, no pointer `noalias` unless
+//! an option promises it: LLVM may assume only what `semantics.md` says.
+
+mod arithmetic;
+mod atomics;
+mod bounds;
+mod casts;
+mod composite;
+mod control;
+pub mod cpu;
+pub mod device;
+mod float;
+mod function;
+pub mod ir;
+mod launch;
+mod log;
+mod memory;
+mod module;
+pub mod ptx;
+mod resources;
+mod texel;
+pub mod types;
+pub mod value;
+
+use std::ffi::{CStr, c_char};
+use std::sync::Once;
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+};
+use luisac_artifact::Metadata;
+use luisac_ast::diagnostic::Diagnostic;
+use luisac_xir::{FunctionId, Module};
+
+pub use types::Lanes;
+
+use crate::{Artifact, EmitOptions, ExtraText, OptLevel, errors};
+use device::Device;
+use module::{ModuleEmit, internal};
+
+/// The result of emission: a value, or the diagnostic that ended it.
+pub type Emit<T> = Result<T, Box<Diagnostic>>;
+
+/// Which machine LLVM makes code for.
+#[derive(Clone, Debug)]
+pub struct MachineSpec {
+    /// LLVM's triple.
+    pub triple: String,
+    /// LLVM's name of the processor.
+    pub cpu: String,
+    /// LLVM's feature string.
+    pub features: String,
+    /// How addresses are formed.
+    pub reloc: RelocMode,
+    /// How far they may be.
+    pub code_model: CodeModel,
+    /// Assembly or an object.
+    pub file: FileType,
+    /// Extension of the artifact.
+    pub extension: &'static str,
+}
+
+/// Compiles a kernel; `finish` completes the metadata.
+pub(crate) fn compile(
+    target: &str,
+    module: &Module,
+    kernel: FunctionId,
+    options: &EmitOptions,
+    device: &dyn Device,
+    spec: &MachineSpec,
+    finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()>,
+) -> Emit<Artifact> {
+    if options.lanes != 1 {
+        return Err(Diagnostic::error(
+            errors::LANES,
+            format!("{} lanes: only one is possible yet", options.lanes),
+        )
+        .with_help("leave the number of lanes at 1")
+        .into());
+    }
+    initialise();
+    let context = Context::create();
+    let mut cx = ModuleEmit::new(&context, module, kernel, options, device)?;
+    let machine = machine(spec, options.opt_level)?;
+    cx.ir.module.set_triple(&machine.get_triple());
+    cx.ir.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    cx.run()?;
+    let formats = std::mem::take(&mut cx.formats);
+    let mut metadata =
+        crate::metadata::describe(module, kernel, &cx.layout, formats, target, options);
+    metadata.shared_bytes = cx.shared_bytes;
+    finish(&cx, &mut metadata)?;
+    if let Err(e) = cx.ir.module.verify() {
+        return Err(internal(&format!("LLVM refuses the module: {e}")));
+    }
+    optimise(&cx, &machine, options.opt_level)?;
+    let mut texts = Vec::new();
+    if options.llvm_ir {
+        let text = cx.ir.module.print_to_string().to_string();
+        texts.push(ExtraText { kind: "llvm-ir", extension: "ll", text });
+    }
+    let write = |file| {
+        machine
+            .write_to_memory_buffer(&cx.ir.module, file)
+            .map_err(|e| internal(&format!("LLVM cannot make code: {e}")))
+    };
+    // Code generation changes the module, so the assembly is made from a copy.
+    if options.asm {
+        let copy = cx.ir.module.clone();
+        let buffer = machine
+            .write_to_memory_buffer(&copy, FileType::Assembly)
+            .map_err(|e| internal(&format!("LLVM cannot make assembly: {e}")))?;
+        let text = String::from_utf8_lossy(text_of(buffer.as_slice())).into_owned();
+        texts.push(ExtraText { kind: "asm", extension: "s", text });
+    }
+    let buffer = write(spec.file)?;
+    let bytes = buffer.as_slice();
+    let code = if spec.file == FileType::Assembly { text_of(bytes) } else { bytes };
+    Ok(Artifact { code: code.to_vec(), extension: spec.extension, metadata, texts })
+}
+
+/// A text without the zero byte that LLVM's buffers may end in.
+fn text_of(bytes: &[u8]) -> &[u8] {
+    bytes.strip_suffix(b"\0").unwrap_or(bytes)
+}
+
+fn machine(spec: &MachineSpec, level: OptLevel) -> Emit<TargetMachine> {
+    let triple = TargetTriple::create(&spec.triple);
+    let target = Target::from_triple(&triple)
+        .map_err(|e| internal(&format!("LLVM has no target for `{}`: {e}", spec.triple)))?;
+    let level = match level {
+        OptLevel::O0 => OptimizationLevel::None,
+        OptLevel::O1 => OptimizationLevel::Less,
+        OptLevel::O2 => OptimizationLevel::Default,
+        OptLevel::O3 => OptimizationLevel::Aggressive,
+    };
+    target
+        .create_target_machine(
+            &triple,
+            &spec.cpu,
+            &spec.features,
+            level,
+            spec.reloc,
+            spec.code_model,
+        )
+        .ok_or_else(|| {
+            internal(&format!("LLVM has no machine for `{}` `{}`", spec.triple, spec.cpu))
+        })
+}
+
+fn optimise(cx: &ModuleEmit<'_, '_>, machine: &TargetMachine, level: OptLevel) -> Emit<()> {
+    let passes = match level {
+        OptLevel::O0 => "default<O0>",
+        OptLevel::O1 => "default<O1>",
+        OptLevel::O2 => "default<O2>",
+        OptLevel::O3 => "default<O3>",
+    };
+    let options = PassBuilderOptions::create();
+    cx.ir
+        .module
+        .run_passes(passes, machine, options)
+        .map_err(|e| internal(&format!("LLVM's passes failed: {e}")))
+}
+
+/// Prepares the code generators that are used, once a process.
+fn initialise() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let config = InitializationConfig {
+            asm_parser: false,
+            asm_printer: true,
+            base: true,
+            disassembler: false,
+            info: true,
+            machine_code: true,
+        };
+        Target::initialize_nvptx(&config);
+        Target::initialize_x86(&config);
+        Target::initialize_aarch64(&config);
+        unsafe {
+            inkwell::llvm_sys::error_handling::LLVMInstallFatalErrorHandler(Some(fatal));
+        }
+    });
+}
+
+/// The last resort: LLVM gave up. It must not return, and LLVM's state cannot be trusted, so the process ends with a message.
+extern "C" fn fatal(reason: *const c_char) {
+    let reason = if reason.is_null() {
+        "unknown".into()
+    } else {
+        unsafe { CStr::from_ptr(reason) }.to_string_lossy()
+    };
+    eprintln!(
+        "error[{}]: LLVM cannot compile the kernel: {reason}\n  help: this is a mistake in the compiler: report it with the input and the options",
+        errors::INTERNAL
+    );
+    std::process::exit(1);
+}

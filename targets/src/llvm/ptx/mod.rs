@@ -1,0 +1,151 @@
+//! Target `ptx`: kernels for NVIDIA GPUs.
+
+mod arch;
+mod image;
+mod kernel;
+mod wave;
+
+use inkwell::targets::{CodeModel, FileType, RelocMode};
+use luisac_artifact::metadata::{self, MathMode};
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::types::Scalar;
+use luisac_xir::op::ArithmeticOp as A;
+use luisac_xir::{FunctionId, Module, Op};
+
+use super::module::ModuleEmit;
+use super::{Emit, MachineSpec};
+use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+pub(crate) use arch::Arch;
+
+/// The target.
+pub struct Ptx;
+
+/// The hooks of one emission.
+pub(crate) struct PtxDevice {
+    /// What it is compiled for.
+    pub arch: Arch,
+}
+
+impl Target for Ptx {
+    fn name(&self) -> &'static str {
+        "ptx"
+    }
+    fn summary(&self) -> &'static str {
+        "PTX for NVIDIA GPUs"
+    }
+    fn details(&self) -> &'static [&'static str] {
+        arch::NAMES
+    }
+    fn form(&self) -> InputForm {
+        InputForm { structured: false, phis: true, scalarised: true }
+    }
+    fn supports(&self, op: Op) -> Support {
+        crate::compute_core(op)
+    }
+    fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode) -> bool {
+        keeps_native(op, scalar, math)
+    }
+    fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
+        Arch::parse(detail).map(|a| a.name.to_string())
+    }
+    fn emit(
+        &self,
+        module: &Module,
+        kernel: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<Artifact, Diagnostics> {
+        emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
+    }
+}
+
+/// Operations on floats that PTX holds exactly, or fast within the bound of the documentation.
+fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
+    match op {
+        A::UnaryMinus
+        | A::BinaryAdd
+        | A::BinarySub
+        | A::BinaryMul
+        | A::BinaryDiv
+        | A::BinaryLess
+        | A::BinaryGreater
+        | A::BinaryLessEqual
+        | A::BinaryGreaterEqual
+        | A::BinaryEqual
+        | A::BinaryNotEqual
+        | A::Select
+        | A::Clamp
+        | A::Saturate
+        | A::Step
+        | A::Abs
+        | A::Min
+        | A::Max
+        | A::Isinf
+        | A::Isnan
+        | A::Sqrt
+        | A::Ceil
+        | A::Floor
+        | A::Fract
+        | A::Trunc
+        | A::Round
+        | A::Rint
+        | A::Fma
+        | A::Copysign => true,
+        A::Rsqrt | A::Exp2 => math == MathMode::Fast && scalar == Scalar::F32,
+        _ => false,
+    }
+}
+
+fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
+    let arch = Arch::parse(Some(&options.detail)).map_err(Box::new)?;
+    let device = PtxDevice { arch };
+    let spec = MachineSpec {
+        triple: "nvptx64-nvidia-cuda".to_string(),
+        cpu: arch.name.to_string(),
+        features: format!("+ptx{}", arch.ptx),
+        reloc: RelocMode::Default,
+        code_model: CodeModel::Default,
+        file: FileType::Assembly,
+        extension: "ptx",
+    };
+    super::compile("ptx", module, kernel, options, &device, &spec, |cx, metadata| {
+        finish(cx, metadata, arch)
+    })
+}
+
+/// Most bytes of static shared memory of a block.
+const SHARED_LIMIT: u64 = 48 * 1024;
+
+fn finish(cx: &ModuleEmit<'_, '_>, metadata: &mut metadata::Metadata, arch: Arch) -> Emit<()> {
+    let name = || cx.module.functions[cx.kernel].name.clone();
+    if cx.shared_bytes > SHARED_LIMIT {
+        return Err(Diagnostic::error(
+            errors::SHARED_MEMORY,
+            format!(
+                "the shared variables take {} bytes, more than the {SHARED_LIMIT} that a block has",
+                cx.shared_bytes
+            ),
+        )
+        .in_function(name())
+        .into());
+    }
+    let limit = arch.parameter_limit();
+    if cx.layout.size > limit {
+        return Err(Diagnostic::error(
+            errors::PARAMETERS,
+            format!(
+                "the arguments take {} bytes, more than the {limit} of `{}` with PTX {}",
+                cx.layout.size,
+                arch.name,
+                arch.version()
+            ),
+        )
+        .in_function(name())
+        .with_help("pass large values in a buffer")
+        .into());
+    }
+    metadata.ptx = Some(metadata::Ptx { sm: arch.sm, version: arch.version() });
+    if cx.facts(cx.kernel).wave {
+        metadata.wave_lanes = Some(wave::LANES);
+    }
+    Ok(())
+}
