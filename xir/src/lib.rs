@@ -17,6 +17,7 @@ pub mod builder;
 pub mod cfg;
 pub mod constant;
 pub mod dominators;
+pub mod eval;
 mod entities;
 pub mod from_ast;
 pub mod forms;
