@@ -22,6 +22,7 @@ mod entities;
 pub mod from_ast;
 pub mod forms;
 mod function;
+pub mod interp;
 mod layout;
 mod module;
 pub mod math;

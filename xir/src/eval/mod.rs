@@ -25,6 +25,7 @@ pub use cast::cast;
 pub use float::{double_to_half, half_to_double};
 pub use fold::{fold, fold_cast};
 pub use integer::sign_extend;
+pub(crate) use plan::Compute;
 pub use plan::{Plan, plan, plan_cast};
 
 /// The bits of a scalar, zero-extended; `bool` is 0 or 1.
