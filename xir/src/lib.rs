@@ -41,3 +41,6 @@ pub use function::{
 pub use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 pub use module::Module;
 pub use op::Op;
+
+#[cfg(test)]
+mod tests;
