@@ -37,4 +37,6 @@ pub(crate) use printer::print_lines;
 pub use printer::{print, print_function, print_type};
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod tests;
