@@ -130,6 +130,8 @@ impl Lowerer<'_> {
             }
             _ => (self.all_as(args, ty)?, ty),
         };
+        let types: Vec<TypeId> = operands.iter().map(|&o| self.ty(o)).collect();
+        self.check_rule(op.name(), op.rule(), result, &types)?;
         let inst = self.inst(Op::ThreadGroup(op), result, &operands, &[], crate::Imm::None);
         Ok(self.func.result(inst))
     }

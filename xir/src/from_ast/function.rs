@@ -6,7 +6,7 @@ use super::{
     BLOCK_SIZE, MALFORMED, NOT_ASSIGNABLE, Options, SHARED_IN_CALLABLE, TYPE_MISMATCH,
     UNSUPPORTED_FUNCTION, cleanup, expressions::Task,
 };
-use crate::op::{ArithmeticOp, Space, SpecialRegister};
+use crate::op::{ArithmeticOp, Rule, Space, SpecialRegister};
 use crate::{
     ArgumentKind, BlockId, ConstBytes, Function, FunctionKind, Imm, InstId, Op, SourceLoc, ValueId,
     typing,
@@ -20,6 +20,7 @@ use luisac_ast::model::{
 };
 use luisac_ast::place::{self, Place};
 use luisac_ast::types::{TypeId, TypeTable};
+use rustc_hash::FxHashMap;
 
 /// Result of a step of the lowering.
 pub(super) type Result<T> = std::result::Result<T, Diagnostics>;
@@ -59,7 +60,7 @@ pub(super) struct Lowerer<'a> {
     pub(super) expr: Option<ExprId>,
     pub(super) comment: Option<String>,
     storage: SecondaryMap<VariableId, Storage>,
-    constants: SecondaryMap<ConstantId, Option<ValueId>>,
+    constants: FxHashMap<ConstantId, ValueId>,
     pub(super) tasks: Vec<Task>,
     /// Results of expressions that others wait for; `None` for a call without a value.
     pub(super) values: Vec<Option<ValueId>>,
@@ -97,7 +98,7 @@ impl<'a> Lowerer<'a> {
             expr: None,
             comment: None,
             storage: SecondaryMap::new(),
-            constants: SecondaryMap::new(),
+            constants: FxHashMap::default(),
             tasks: Vec::new(),
             values: Vec::new(),
             frames: Vec::new(),
@@ -124,6 +125,11 @@ impl<'a> Lowerer<'a> {
                 );
             };
             let kind = argument_kind(self.types, data.tag, data.ty);
+            if !fits_argument(self.types, kind, data.ty, is_kernel) {
+                let place = if is_kernel { "a kernel" } else { "a callable" };
+                let ty = self.describe(data.ty);
+                return Err(self.error(MALFORMED, format!("{ty} cannot be passed so to {place}")));
+            }
             let captured = is_kernel && i < self.ast.bindings.len();
             let value = self.func.add_argument(kind, data.ty, data.name.as_deref(), captured);
             if let Some(name) = &data.name {
@@ -207,14 +213,14 @@ impl<'a> Lowerer<'a> {
 
     /// The value of a constant of the library; its bytes are interned once.
     pub(super) fn library_constant(&mut self, constant: ConstantId) -> Result<ValueId> {
-        if let Some(value) = self.constants[constant] {
+        if let Some(&value) = self.constants.get(&constant) {
             return Ok(value);
         }
         let Some(data) = self.library.constants.get(constant) else {
             return Err(self.error(MALFORMED, "a constant does not exist"));
         };
         let value = self.data_constant(data.ty, &data.bytes)?;
-        self.constants[constant] = Some(value);
+        self.constants.insert(constant, value);
         Ok(value)
     }
 
@@ -285,17 +291,33 @@ impl<'a> Lowerer<'a> {
         self.inst(op, TypeId::VOID, args, blocks, Imm::None)
     }
 
-    /// Appends arithmetic; the result type follows from the operands.
+    /// Appends arithmetic; the result type follows from the operands, which must keep the rule of the operation.
     pub(super) fn arithmetic(&mut self, op: ArithmeticOp, args: &[ValueId]) -> Result<ValueId> {
         let operands: Vec<TypeId> = args.iter().map(|&a| self.func.value_type(a)).collect();
-        match typing::infer(op, &operands, self.types) {
-            Some(ty) => Ok(self.value(Op::Arithmetic(op), ty, args)),
-            None => {
-                let shown: Vec<String> = operands.iter().map(|&t| self.describe(t)).collect();
-                let text = format!("`{}` cannot take {}", op.name(), shown.join(", "));
-                Err(self.error(TYPE_MISMATCH, text))
-            }
+        let Some(ty) = typing::infer(op, &operands, self.types) else {
+            return Err(self.no_operands(op.name(), &operands));
+        };
+        self.check_rule(op.name(), op.rule(), ty, &operands)?;
+        Ok(self.value(Op::Arithmetic(op), ty, args))
+    }
+
+    /// Refuses operands that break the rule of an operation without indices.
+    pub(super) fn check_rule(
+        &self,
+        name: &str,
+        rule: Rule,
+        ty: TypeId,
+        operands: &[TypeId],
+    ) -> Result<()> {
+        match typing::check(rule, ty, operands, |_| None, self.types) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.no_operands(name, operands)),
         }
+    }
+
+    fn no_operands(&self, name: &str, operands: &[TypeId]) -> Diagnostics {
+        let shown: Vec<String> = operands.iter().map(|&t| self.describe(t)).collect();
+        self.error(TYPE_MISMATCH, format!("`{name}` cannot take {}", shown.join(", ")))
     }
 
     /// A composite from its parts.
@@ -425,6 +447,16 @@ pub(super) fn argument_kind(types: &TypeTable, tag: VariableTag, ty: TypeId) -> 
         ArgumentKind::Resource
     } else {
         ArgumentKind::Value
+    }
+}
+
+/// Whether an argument of this kind may have the type.
+fn fits_argument(types: &TypeTable, kind: ArgumentKind, ty: TypeId, is_kernel: bool) -> bool {
+    match kind {
+        ArgumentKind::Value => types.is_data(ty),
+        ArgumentKind::Reference if is_kernel => types.is_custom(ty) && !types.is_ray_query(ty),
+        ArgumentKind::Reference => types.is_data(ty) || types.is_custom(ty),
+        ArgumentKind::Resource => true,
     }
 }
 

@@ -10,6 +10,7 @@
 //! in them are still found.
 
 mod arithmetic;
+mod atomics;
 mod calls;
 mod chains;
 mod cleanup;

@@ -74,7 +74,7 @@ impl Lowerer<'_> {
     }
 
     /// A scalar as the unsigned integer of its bits.
-    fn bits_of(&mut self, value: ValueId) -> Result<ValueId> {
+    pub(super) fn bits_of(&mut self, value: ValueId) -> Result<ValueId> {
         let ty = self.ty(value);
         let to = self.carrier(ty)?;
         if ty == TypeId::BOOL {

@@ -5,6 +5,7 @@ use crate::FunctionId;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::model::{self, Callee, ExprKind, Library};
+use rustc_hash::FxHashSet;
 
 /// The functions that the roots reach, callees first, and their ids in the module.
 pub(super) struct Plan {
@@ -79,13 +80,12 @@ impl Plan {
 /// The distinct callees of a function, in order of first call.
 fn callees(library: &Library, id: model::FunctionId) -> Vec<model::FunctionId> {
     let mut found = Vec::new();
-    let mut seen: SecondaryMap<model::FunctionId, bool> = SecondaryMap::new();
+    let mut seen = FxHashSet::default();
     let Some(function) = library.functions.get(id) else { return found };
     for expr in function.exprs.values() {
         if let ExprKind::Call { callee: Callee::Function(callee), .. } = expr.kind
-            && !seen[callee]
+            && seen.insert(callee)
         {
-            seen[callee] = true;
             found.push(callee);
         }
     }

@@ -2,9 +2,7 @@
 
 use super::function::{Lowerer, Result};
 use super::{MALFORMED, TYPE_MISMATCH};
-use crate::op::{
-    ArithmeticOp, AtomicOp, BindlessAccess, ResourceQueryOp, ResourceReadOp, ResourceWriteOp,
-};
+use crate::op::{ArithmeticOp, BindlessAccess, ResourceQueryOp, ResourceReadOp, ResourceWriteOp};
 use crate::{Imm, Op, ValueId};
 use luisac_ast::callops::{CallOp, Out, Param};
 use luisac_ast::model::CurveBases;
@@ -60,6 +58,10 @@ impl Lowerer<'_> {
                 Param::Uint3 => TypeId::vector(Scalar::U32, 3),
                 Param::Uint4 => TypeId::vector(Scalar::U32, 4),
                 Param::Matrix4 => TypeId::matrix(4),
+                Param::Buffer if reads_or_writes_bytes(op) && !self.is_byte_buffer(resource) => {
+                    let text = format!("{} is no byte buffer", self.describe(resource));
+                    return Err(self.error(TYPE_MISMATCH, text));
+                }
                 Param::BufferElem => self.buffer_element(resource)?,
                 Param::Coord => TypeId::vector(Scalar::U32, self.texture(resource)?.0),
                 Param::Texel => TypeId::vector(self.texture(resource)?.1, 4),
@@ -89,12 +91,16 @@ impl Lowerer<'_> {
         })
     }
 
-    fn buffer_element(&self, ty: TypeId) -> Result<TypeId> {
+    pub(super) fn buffer_element(&self, ty: TypeId) -> Result<TypeId> {
         match self.types.kind(ty) {
             TypeKind::Buffer { elem, .. } if *elem != TypeId::VOID => Ok(*elem),
             _ => Err(self
                 .error(TYPE_MISMATCH, format!("{} is no buffer with elements", self.describe(ty)))),
         }
+    }
+
+    fn is_byte_buffer(&self, ty: TypeId) -> bool {
+        matches!(self.types.kind(ty), TypeKind::Buffer { elem: TypeId::VOID, .. })
     }
 
     /// Dimensions and element of a texture.
@@ -197,35 +203,16 @@ impl Lowerer<'_> {
                 .error(TYPE_MISMATCH, format!("{} is no buffer", self.describe(self.ty(buffer))))),
         }
     }
+}
 
-    /// `base, index*, value(s)`: the chain of indices arrives at the element, whose type the values take.
-    pub(super) fn call_atomic(&mut self, op: AtomicOp, args: &[ValueId]) -> Result<ValueId> {
-        let base = self.argument(args, 0)?;
-        let values = op.value_count();
-        let Some(chain_end) = args.len().checked_sub(values).filter(|&end| end >= 1) else {
-            return Err(self.error(MALFORMED, "an atomic operation has too few arguments"));
-        };
-        let mut operands = vec![base];
-        let mut ty = self.ty(base);
-        for (i, &index) in args[1..chain_end].iter().enumerate() {
-            if i == 0 && self.func.is_resource(base) {
-                operands.push(self.as_index(index)?);
-                ty = self.buffer_element(ty)?;
-                continue;
-            }
-            let (index, element) = self.step(ty, index)?;
-            operands.push(index);
-            ty = element;
-        }
-        if !self.types.is_scalar(ty) || self.func.is_resource(base) && chain_end < 2 {
-            let text = format!("an atomic operation needs a scalar, not {}", self.describe(ty));
-            return Err(self.error(TYPE_MISMATCH, text));
-        }
-        for &value in &args[chain_end..] {
-            operands.push(self.convert(value, ty)?);
-        }
-        Ok(self.value(Op::Atomic(op), ty, &operands))
-    }
+fn reads_or_writes_bytes(op: CallOp) -> bool {
+    matches!(
+        op,
+        CallOp::ByteBufferRead
+            | CallOp::ByteBufferVolatileRead
+            | CallOp::ByteBufferWrite
+            | CallOp::ByteBufferVolatileWrite
+    )
 }
 
 /// Whether a query walks through geometry.

@@ -74,6 +74,13 @@ fn every_kernel_lowers() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn problems(path: &Path, module: &Module) -> Option<String> {
-    (module.kernels().count() == 0).then(|| format!("{}: no kernel", path.display()))
+fn problems(path: &Path, module: &Module) -> Vec<String> {
+    let mut found = Vec::new();
+    if module.kernels().count() == 0 {
+        found.push(format!("{}: no kernel", path.display()));
+    }
+    if let Err(errors) = crate::verify::verify(module) {
+        found.extend(errors.iter().map(|e| format!("{}: {e}", path.display())));
+    }
+    found
 }
