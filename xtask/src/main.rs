@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod demo;
+mod perf;
 mod run;
 mod setup;
 mod test;
@@ -16,6 +17,7 @@ usage: cargo xtask COMMAND
   demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
   test     set up, run every test
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
+  perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
   bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus
 ";
 
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         "demo" => demo::demo(),
         "test" => test::test(&rest),
         "corpus" => corpus::corpus(&rest),
+        "perf" => perf::perf(&rest),
         "bench" => bench::bench(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");

@@ -38,10 +38,12 @@ pub fn setup(what: For) -> Result<()> {
 }
 
 fn build_packages() -> Result<()> {
-    if on_path("dpkg-query").is_none() {
-        return without_dpkg();
-    }
-    let missing: Vec<_> = PACKAGES.iter().filter(|(name, _)| !installed(name)).collect();
+    if on_path("dpkg-query").is_none() { without_dpkg() } else { debian(&PACKAGES) }
+}
+
+/// Installs those of some Debian packages that are missing; each comes with what it is for.
+pub fn debian(packages: &[(&str, &str)]) -> Result<()> {
+    let missing: Vec<_> = packages.iter().filter(|(name, _)| !installed(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
