@@ -101,10 +101,6 @@ impl Sketch {
         self.lit(FLOAT, &value.to_le_bytes())
     }
 
-    pub fn bool(&mut self, value: bool) -> ExprId {
-        self.lit(BOOL, &[value.into()])
-    }
-
     pub fn unary(&mut self, op: UnaryOp, operand: ExprId, ty: TypeId) -> ExprId {
         self.expr(ty, ExprKind::Unary { op, operand })
     }
