@@ -9,7 +9,7 @@ use std::io::BufRead;
 
 #[path = "../tests/support/reference.rs"]
 mod reference;
-use reference::{Vector, reference, single_error};
+use reference::{Vector, fast_error, fast_unit, reference, single_error};
 
 #[derive(Clone, Copy, Default)]
 struct Worst {
@@ -26,25 +26,68 @@ impl Worst {
     }
 }
 
-/// Worst errors under precise and fast over `part` of `parts` of the inputs.
+/// How the function of a negative argument follows from that of the positive one: its sign, if bit for bit.
+fn mirror(function: Function) -> Option<f32> {
+    match function {
+        Function::Cos | Function::Cosh => Some(1.0),
+        Function::Sin | Function::Tan | Function::Asin | Function::Atan => Some(-1.0),
+        Function::Sinh | Function::Tanh | Function::Asinh | Function::Atanh => Some(-1.0),
+        _ => None,
+    }
+}
+
+/// Inputs handled at a time.
+const CHUNK: usize = 1024;
+
+/// Worst errors under precise and fast over `part` of `parts` of the inputs. Where the function mirrors, negative
+/// inputs are compared with their positive twins instead of the reference.
 fn singles(function: Function, stride: u64, part: u64, parts: u64) -> [Worst; 2] {
     let mut worst = [Worst::default(); 2];
     let mut random = reference::Random::new(part);
+    let mirror = mirror(function);
+    let accuracies = [Accuracy::Precise, Accuracy::Fast];
     let mut i = part * stride;
     while i < 1 << 32 {
-        let (a, b) = match function.arity() {
-            1 => (f32::from_bits(i as u32), 0.0),
-            _ => random.pair(function),
-        };
-        let exact = reference(function, f64::from(a), f64::from(b));
-        for (worst, accuracy) in worst.iter_mut().zip([Accuracy::Precise, Accuracy::Fast]) {
-            worst.see(
-                single_error(function.single(accuracy, a, b), exact),
-                f64::from(a),
-                f64::from(b),
-            );
+        let (mut a, mut b) = ([0f32; CHUNK], [0f32; CHUNK]);
+        for (a, b) in a.iter_mut().zip(&mut b) {
+            // The last chunk ends in repetitions of the last input.
+            let bits = i.min(u64::from(u32::MAX)) as u32;
+            (*a, *b) = if function.arity() == 1 {
+                (f32::from_bits(bits), 0.0)
+            } else {
+                random.pair(function)
+            };
+            i += parts * stride;
         }
-        i += parts * stride;
+        let mut got = [[0f32; CHUNK]; 2];
+        let mut twins = got;
+        for (k, accuracy) in accuracies.into_iter().enumerate() {
+            function.singles(accuracy, &a, &b, &mut got[k]);
+            if mirror.is_some() && a[0].is_sign_negative() {
+                function.singles(accuracy, &a.map(|a| -a), &b, &mut twins[k]);
+            }
+        }
+        for k in 0..CHUNK {
+            let (a, b, precise, fast) = (a[k], b[k], got[0][k], got[1][k]);
+            let errors = match mirror {
+                Some(sign) if a.is_sign_negative() && twins[0][k].to_bits() != 0 => {
+                    let same = (precise * sign).to_bits() == twins[0][k].to_bits();
+                    let near = fast * sign == twins[1][k];
+                    [
+                        same || precise.is_nan() && twins[0][k].is_nan(),
+                        near || fast.is_nan() && twins[1][k].is_nan(),
+                    ]
+                    .map(|same| if same { 0.0 } else { f64::INFINITY })
+                }
+                _ => {
+                    let exact = reference(function, f64::from(a), f64::from(b));
+                    [single_error(precise, exact), fast_error(function, a, b, fast, exact)]
+                }
+            };
+            for (worst, error) in worst.iter_mut().zip(errors) {
+                worst.see(error, f64::from(a), f64::from(b));
+            }
+        }
     }
     worst
 }
@@ -69,12 +112,13 @@ fn measure_singles(stride: u64, names: &[String]) {
         }
         let [precise, fast] = worst;
         println!(
-            "{:6} precise {:.4} ulp at {:e} {:e}; fast {:.4} ulp at {:e} {:e}",
+            "{:6} precise {:.4} ulp at {:e} {:e}; fast {:.2e} {} at {:e} {:e}",
             function.name(),
             precise.error,
             precise.a,
             precise.b,
             fast.error,
+            fast_unit(function),
             fast.a,
             fast.b
         );

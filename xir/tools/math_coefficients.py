@@ -182,7 +182,31 @@ pub struct Coefficients {
     pub two_over_pi: &'static [u64],
 }
 """)
+def emit_fast():
+    pieces = {
+        "EXP": ("(e^r - 1) / r on |r| <= 0.35", lambda r: (exp(r) - 1) / r, lambda r: r / (exp(r) - 1), -0.35, 0.35, 5),
+        "EXP2": ("(2^r - 1) / r on |r| <= 1/2", lambda r: (2**r - 1) / r, lambda r: r, -0.501, 0.501, 5),
+        "LOG2": ("log2(1 + f) / f, sqrt 1/2 <= 1 + f <= sqrt 2", lambda f: log(1 + f) / f / log(mpf(2)), lambda f: f / log(1 + f) * log(mpf(2)), mpf("-0.293"), mpf("0.4143"), 9),
+        "SIN": ("(sin r - r) / r^3 in z = r^2, |r| <= 0.79", *odd(sin), 0, 0.79**2, 3),
+        "COS": ("(cos r - 1 + z/2) / z^2 in z = r^2, |r| <= 0.79", lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2, 0, 0.79**2, 2),
+        "ATAN": ("(atan t - t) / t^3 in z = t^2, |t| <= 1", *odd(atan), 0, 1, 8),
+        "ASIN": ("(asin x - x) / x^3 in z = x^2, |x| <= 1/2", *odd(asin), 0, 0.25, 4),
+    }
+    print("/// The shorter polynomials of the fast singles.\npub mod fast {")
+    for name, (doc, g, w, lo, hi, n) in pieces.items():
+        c, e = fit(g, w, lo, hi, n, f32)
+        print(f"    /// {doc}; relative error 2^{float(mp.log(2, 2) * e):.1f}.")
+        print(f"    pub const {name}: &[f64] = &[{', '.join(rust(x) for x in c)}];")
+    first = mpf(25) / 16
+    second = keep(pi / 2 - first, 7)
+    third = f32(pi / 2 - first - second)
+    print("    /// pi / 2 in three parts, the first two short enough that their products with 17 bits are exact.")
+    print(f"    pub const HALF_PI: [f64; 3] = [{rust(first)}, {rust(second)}, {rust(third)}];")
+    print("}")
+
+
 SINGLE_TERMS = dict(exp=5, exp2=6, exp10=6, log=4, log_tail=3, sin=4, cos=3, tan=7, atan=6, asin=6, asinh=5, sinh=4, tanh=6)
 DOUBLE_TERMS = dict(exp=10, exp2=11, exp10=11, log=7, log_tail=7, sin=7, cos=6, tan=15, atan=12, asin=13, asinh=12, sinh=7, tanh=11)
 emit("SINGLE", "The constants of single precision.", f32, SINGLE_TERMS, 12, 8)
 emit("DOUBLE", "The constants of double precision.", f64, DOUBLE_TERMS, 26, 11)
+emit_fast()

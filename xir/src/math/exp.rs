@@ -81,10 +81,10 @@ fn reflected<'o, O: Ops, F: Float>(n: Val<'o, O, F::Word>, value: Val<'o, O, F>)
 pub fn sinh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     let a = x.abs();
     let (n, e) = exp_pair(a);
-    let large = (e.high + (e.low - reflected(n, e.high))).scale(n - 1).flip_sign(x.sign_bit());
-    let z = x * x;
-    let small = x + x * z * z.polynomial(F::C.sinh);
-    a.lt(a.lit(1.0)).select(small, large)
+    let large = (e.high + (e.low - reflected(n, e.high))).scale(n - 1);
+    let z = a * a;
+    let small = a + a * z * z.polynomial(F::C.sinh);
+    a.lt(a.lit(1.0)).select(small, large).flip_sign(x.sign_bit())
 }
 
 /// The hyperbolic cosine, at most 1 ulp off.
@@ -101,7 +101,7 @@ pub fn tanh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     // From here on tanh rounds to 1; below it, 2^n is an ordinary number.
     let (n, part) = reduced((a + a).at_most(f64::from(F::MANTISSA) + 3.0));
     let large = 1.0 - 2.0 / ((1.0 + part.round()) * n.pow2() + 1.0);
-    let z = x * x;
-    let small = x + x * z * z.polynomial(F::C.tanh);
-    a.lt(a.lit(0.55)).select(small, large.flip_sign(x.sign_bit()))
+    let z = a * a;
+    let small = a + a * z * z.polynomial(F::C.tanh);
+    a.lt(a.lit(0.55)).select(small, large).flip_sign(x.sign_bit())
 }

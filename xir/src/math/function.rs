@@ -1,8 +1,8 @@
 //! The table of functions: names, arities, and how each is built.
 
 use super::ops::Ops;
-use super::value::{Float, Val};
-use super::{Native, exp, inverse, log, pow, trig};
+use super::value::{F32, F64, Float, Val};
+use super::{Native, exp, fast, inverse, log, pow, trig};
 
 /// How exact a function is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,6 +35,21 @@ macro_rules! functions {
                 match self { $(Function::$name => $arity,)* }
             }
 
+            /// The function of many singles, computed now, `out[i]` from `a[i]` and `b[i]`; `b` is read only by
+            /// functions of two arguments. What one slice has more than another is left alone.
+            pub fn singles(self, accuracy: Accuracy, a: &[f32], b: &[f32], out: &mut [f32]) {
+                match (self, accuracy) {
+                    $(
+                        (Function::$name, Accuracy::Precise) => {
+                            for_each(a, b, out, |a, b| call!($arity $path, a, b));
+                        }
+                        (Function::$name, Accuracy::Fast) => for_each(a, b, out, |a, b| {
+                            Function::$name.fast_single(a, b).unwrap_or_else(|| call!($arity $path, a, b))
+                        }),
+                    )*
+                }
+            }
+
             /// Builds the precise form; `b` is ignored by functions of one argument.
             #[inline(always)]
             fn precise<'o, O: Ops, F: Float>(self, a: Val<'o, O, F>, b: Val<'o, O, F>) -> Val<'o, O, F> {
@@ -42,6 +57,20 @@ macro_rules! functions {
             }
         }
     };
+}
+
+/// One function over slices, compiled by itself so that it can run in vectors.
+#[inline(always)]
+fn for_each<'o>(
+    a: &[f32],
+    b: &[f32],
+    out: &mut [f32],
+    function: impl Fn(Val<'o, Native, F32>, Val<'o, Native, F32>) -> Val<'o, Native, F32>,
+) {
+    let value = |x: f32| Val::constant(&Native, u64::from(x.to_bits()));
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = f32::from_bits(function(value(a), value(b)).raw() as u32);
+    }
 }
 
 macro_rules! call {
@@ -94,19 +123,47 @@ impl Function {
         b: O::Value,
     ) -> O::Value {
         let (a, b) = (Val::<O, F>::new(ops, a), Val::<O, F>::new(ops, b));
-        let _ = accuracy;
-        self.precise(a, b).raw()
+        match accuracy {
+            Accuracy::Precise => self.precise(a, b),
+            Accuracy::Fast => F::fast(self, a, b).unwrap_or_else(|| self.precise(a, b)),
+        }
+        .raw()
+    }
+
+    /// The fast form over singles; none for those whose precise form is as good.
+    #[inline(always)]
+    pub(super) fn fast_single<'o, O: Ops>(
+        self,
+        a: Val<'o, O, F32>,
+        b: Val<'o, O, F32>,
+    ) -> Option<Val<'o, O, F32>> {
+        Some(match self {
+            Function::Sin => fast::sin(a),
+            Function::Cos => fast::cos(a),
+            Function::Tan => fast::tan(a),
+            Function::Asin => fast::asin(a),
+            Function::Acos => fast::acos(a),
+            Function::Atan => fast::atan(a),
+            Function::Atan2 => fast::atan2(a, b),
+            Function::Tanh => fast::tanh(a),
+            Function::Exp => fast::exp(a),
+            Function::Exp2 => fast::exp2(a),
+            Function::Log => fast::log(a),
+            Function::Log2 => fast::log2(a),
+            Function::Pow => fast::pow(a, b),
+            _ => return None,
+        })
     }
 
     /// The function of singles, computed now. Halves: widen, call this, round once.
     pub fn single(self, accuracy: Accuracy, a: f32, b: f32) -> f32 {
         let [a, b] = [a, b].map(|x| u64::from(x.to_bits()));
-        f32::from_bits(self.build::<_, super::value::F32>(&Native, accuracy, a, b) as u32)
+        f32::from_bits(self.build::<_, F32>(&Native, accuracy, a, b) as u32)
     }
 
     /// The function of doubles, computed now.
     pub fn double(self, accuracy: Accuracy, a: f64, b: f64) -> f64 {
-        let bits = self.build::<_, super::value::F64>(&Native, accuracy, a.to_bits(), b.to_bits());
+        let bits = self.build::<_, F64>(&Native, accuracy, a.to_bits(), b.to_bits());
         f64::from_bits(bits)
     }
 }

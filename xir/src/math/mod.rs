@@ -9,14 +9,19 @@
 
 pub mod coefficients;
 pub mod composite;
-pub mod function;
 pub mod exp;
+pub mod fast;
+pub mod fma;
+pub mod fmod;
+pub mod function;
+pub mod half;
 pub mod inverse;
 pub mod log;
 pub mod native;
 pub mod ops;
 pub mod pair;
 pub mod pow;
+pub mod scalar;
 pub mod trig;
 pub mod value;
 

@@ -9,7 +9,7 @@
 //! transformations below them break when an addition is reassociated.
 
 /// The type of a primitive value. Words carry no sign; the operation says how it reads them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A truth value.
     Bool,
@@ -24,7 +24,7 @@ pub enum Type {
 }
 
 /// One operand, result of the same type. Floats only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Unary {
     /// Flips the sign bit, also of NaN.
     Neg,
@@ -35,7 +35,7 @@ pub enum Unary {
 }
 
 /// Two operands of one type, result of that type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Binary {
     /// Floats: rounded sum. Words: sum modulo 2^width.
     Add,
@@ -60,7 +60,7 @@ pub enum Binary {
 }
 
 /// Two operands of one type, result a truth value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Compare {
     /// Floats: ordered equality (false for NaN). Words: equal.
     Eq,
@@ -73,7 +73,7 @@ pub enum Compare {
 }
 
 /// One operand, result of another type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Convert {
     /// The bits of an `F32` as `U32`.
     F32Bits,

@@ -29,7 +29,9 @@ fn log2_pair<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> Pair<'o, O, F> {
 
 /// Whether `a`, at least 0, is an integer, and whether an odd one. Infinity is an even integer.
 #[inline(always)]
-fn integrality<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> (Val<'o, O, Bool>, Val<'o, O, Bool>) {
+pub(super) fn integrality<'o, O: Ops, F: Float>(
+    a: Val<'o, O, F>,
+) -> (Val<'o, O, Bool>, Val<'o, O, Bool>) {
     // From here on all floats are integers; up to twice this the last mantissa bit weighs 1.
     let unit = (1_u64 << F::MANTISSA) as f64;
     let large = a.ge(a.lit(unit));

@@ -73,9 +73,8 @@ fn fraction<'o, O: Ops, F: Float>(
 }
 
 #[inline(always)]
-fn reduce<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Reduced<'o, O, F> {
+fn reduce<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> Reduced<'o, O, F> {
     let width = u64::from(F::Word::BITS);
-    let a = x.abs();
     let small = a.le(a.lit(F::C.quarter_pi[0]));
     let bits = small.select(a.lit(1.0), a).bits();
     let (top, next) = quarter_turns::<O, F>(bits);
@@ -90,18 +89,14 @@ fn reduce<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Reduced<'o, O, F> {
     let tail = (turns.high - head) + turns.low;
     let product = head * F::C.half_pi_head[0];
     let rest = fast_two_sum(product, head * F::C.half_pi_head[1] + tail * F::C.half_pi[0]);
-    // The sign of the argument acts on the angle, not on the quadrant's number, so negate both there.
-    let sign = x.sign_bit();
-    let negative = x.bits().sar(width - 1);
-    let quadrant = (quadrant ^ negative) - negative;
-    let flip = sign ^ (down & (1 << (width - 1)));
     // Infinity and NaN give NaN.
+    let flip = down & (1 << (width - 1));
     let high = rest.high.flip_sign(flip) + (a - a);
-    let zero = x.lit(0.0);
+    let zero = a.lit(0.0);
     Reduced {
         quadrant: small.select(bits.number(0), quadrant),
         rest: Pair {
-            high: small.select(x, high),
+            high: small.select(a, high),
             low: small.select(zero, rest.low.flip_sign(flip)),
         },
     }
@@ -118,41 +113,42 @@ fn sine_cosine<'o, O: Ops, F: Float>(r: Pair<'o, O, F>) -> (Val<'o, O, F>, Val<'
     (sine, cosine)
 }
 
-/// The sine of `x + shift pi / 2`.
+/// The sine, or in odd quadrants the cosine, of a reduced argument, with the sign of the upper or lower half circle.
 #[inline(always)]
-fn shifted_sine<'o, O: Ops, F: Float>(x: Val<'o, O, F>, shift: u64) -> Val<'o, O, F> {
-    let reduced = reduce(x);
-    let quadrant = if shift == 0 { reduced.quadrant } else { reduced.quadrant + shift };
-    let (sine, cosine) = sine_cosine(reduced.rest);
+fn by_quadrant<'o, O: Ops, F: Float>(
+    rest: Pair<'o, O, F>,
+    quadrant: Val<'o, O, F::Word>,
+) -> Val<'o, O, F> {
+    let (sine, cosine) = sine_cosine(rest);
     let odd = (quadrant & 1).is_nonzero();
-    let sign = (quadrant & 2) << u64::from(F::Word::BITS - 2);
-    odd.select(cosine, sine).flip_sign(sign)
+    odd.select(cosine, sine).flip_sign((quadrant & 2) << u64::from(F::Word::BITS - 2))
 }
 
 /// The sine, at most 1 ulp off for every argument.
 #[inline(always)]
 pub fn sin<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
-    shifted_sine(x, 0)
+    let Reduced { quadrant, rest } = reduce(x.abs());
+    by_quadrant(rest, quadrant).flip_sign(x.sign_bit())
 }
 
 /// The cosine, at most 1 ulp off for every argument.
 #[inline(always)]
 pub fn cos<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
-    shifted_sine(x, 1)
+    let Reduced { quadrant, rest } = reduce(x.abs());
+    by_quadrant(rest, quadrant + 1)
 }
 
 /// The tangent, at most 1 ulp off for every argument.
 #[inline(always)]
 pub fn tan<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
-    let reduced = reduce(x);
-    let r = reduced.rest;
+    let Reduced { quadrant, rest: r } = reduce(x.abs());
     let z = r.high * r.high;
     let sum = fast_two_sum(r.high, r.high * z * z.polynomial(F::C.tan));
     let low = sum.low + r.low * (1.0 + sum.high * sum.high);
     // In odd quadrants -1 / tan r, with the rounding of the reciprocal mended.
     let inverse = -1.0 / sum.high;
     let product = two_product(inverse, sum.high);
-    let rest = (1.0 + product.high) + product.low + inverse * low;
-    let odd = (reduced.quadrant & 1).is_nonzero();
-    odd.select(inverse + inverse * rest, sum.high + low)
+    let error = (1.0 + product.high) + product.low + inverse * low;
+    let odd = (quadrant & 1).is_nonzero();
+    odd.select(inverse + inverse * error, sum.high + low).flip_sign(x.sign_bit())
 }

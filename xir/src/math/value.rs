@@ -1,6 +1,7 @@
 //! Typed values over [`Ops`], with Rust's operators, so that the functions read as formulas.
 
 use super::coefficients::Coefficients;
+use super::function::Function;
 use super::ops::{Binary, Compare, Convert, Ops, Type, Unary};
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
@@ -43,6 +44,12 @@ pub trait Float: Scalar {
     const C: &'static Coefficients;
     /// The bits of `x` rounded to this format.
     fn encode(x: f64) -> u64;
+    /// The fast form of a function, if this format has one.
+    fn fast<'o, O: Ops>(
+        function: Function,
+        a: Val<'o, O, Self>,
+        b: Val<'o, O, Self>,
+    ) -> Option<Val<'o, O, Self>>;
 }
 
 macro_rules! scalar {
@@ -101,6 +108,14 @@ impl Float for F32 {
     fn encode(x: f64) -> u64 {
         u64::from((x as f32).to_bits())
     }
+    #[inline(always)]
+    fn fast<'o, O: Ops>(
+        function: Function,
+        a: Val<'o, O, F32>,
+        b: Val<'o, O, F32>,
+    ) -> Option<Val<'o, O, F32>> {
+        function.fast_single(a, b)
+    }
 }
 
 impl Float for F64 {
@@ -113,6 +128,14 @@ impl Float for F64 {
     #[inline(always)]
     fn encode(x: f64) -> u64 {
         x.to_bits()
+    }
+    #[inline(always)]
+    fn fast<'o, O: Ops>(
+        _: Function,
+        _: Val<'o, O, F64>,
+        _: Val<'o, O, F64>,
+    ) -> Option<Val<'o, O, F64>> {
+        None
     }
 }
 

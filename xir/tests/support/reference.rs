@@ -50,6 +50,49 @@ pub fn single_error(got: f32, exact: f64) -> f64 {
     ((got - exact) / unit).abs()
 }
 
+/// What the error of a fast function is measured in.
+pub fn fast_unit(function: Function) -> &'static str {
+    match function {
+        Function::Sin | Function::Cos => "absolute, |x| <= 2^17",
+        Function::Tan => "of the angle, |x| <= 2^17",
+        Function::Pow => "relative / (1 + |y log2 x|)",
+        _ => "relative",
+    }
+}
+
+/// The error of a fast single: [`fast_unit`] says in what. NaN and infinities must be right, subnormal arguments and
+/// results count as zero, signs of zeros do not count.
+pub fn fast_error(function: Function, a: f32, b: f32, got: f32, exact: f64) -> f64 {
+    let rounded = exact as f32;
+    let trigonometric = matches!(function, Function::Sin | Function::Cos | Function::Tan);
+    if trigonometric && a.abs() > 131_072.0 && a.is_finite() || a.is_subnormal() || b.is_subnormal()
+    {
+        return 0.0;
+    }
+    if got.is_nan() || exact.is_nan() {
+        return if got.is_nan() && exact.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    let allowed = 1e-5;
+    if got.is_infinite() || rounded.is_infinite() {
+        let top = f64::from(f32::MAX) * (1.0 - allowed);
+        let near_top = f64::from(got).abs() >= top
+            && exact.abs() >= top
+            && (f64::from(got) > 0.0) == (exact > 0.0);
+        return if near_top || f64::from(got) == exact { 0.0 } else { f64::INFINITY };
+    }
+    let least = f64::from(f32::MIN_POSITIVE);
+    if exact.abs() < least {
+        return if f64::from(got).abs() <= least * (1.0 + allowed) { 0.0 } else { f64::INFINITY };
+    }
+    let difference = (f64::from(got) - exact).abs();
+    match function {
+        Function::Sin | Function::Cos => difference,
+        Function::Tan => difference / (1.0 + exact * exact),
+        Function::Pow => difference / exact.abs() / (1.0 + exact.abs().log2().abs()),
+        _ => difference / exact.abs(),
+    }
+}
+
 /// A deterministic stream of arguments (SplitMix64, Steele et al. 2014).
 pub struct Random(u64);
 
