@@ -52,11 +52,12 @@ pub fn infer(op: ArithmeticOp, operands: &[TypeId], types: &TypeTable) -> Option
 /// One index of a chain: its type, and its bits if it is a constant.
 pub type Index = (TypeId, Option<u64>);
 
-/// The type of the part of `base` that a chain of indices names.
+/// The type of the part of `base` that a chain of indices names. A constant index may be out of the range of an array, vector
+/// or matrix, just as one that is computed: folding makes the one of the other, and what runs decides by `--bounds`.
 ///
 /// # Errors
-/// What is wrong, as a phrase: an index that is no integer, goes into something without parts, is out of range as a constant,
-/// or names a member of a structure without being constant.
+/// What is wrong, as a phrase: an index that is no integer, goes into something without parts, or names a member of a structure
+/// without being a constant in range.
 pub fn walk(
     base: TypeId,
     indices: impl IntoIterator<Item = Index>,
@@ -72,6 +73,7 @@ pub fn walk(
         let value = constant.map(|bits| signed_value(bits, scalar));
         let member = match value {
             Some(value) if (0..i128::from(count)).contains(&value) => value as u32,
+            Some(_) if !types.is_struct(ty) => 0,
             Some(value) => {
                 let what = types.description(ty);
                 return Err(format!("index {n}, {value}, is out of the range of `{what}`"));
@@ -138,8 +140,9 @@ fn check_shuffle(
         return Err("expected a vector to shuffle".into());
     };
     for index in indices {
-        expect(index.1.is_some(), "constant components")?;
         walk(source, [index], types)?;
+        let inside = index.1.is_some_and(|i| i < u64::from(types.dim(source)));
+        expect(inside, "constant components in range")?;
     }
     let shape = types.is_vector(result) && usize::from(types.dim(result)) + 1 == operands.len();
     let same = types.scalar_of(source) == types.scalar_of(result);

@@ -275,3 +275,24 @@ fn packing_goes_word_by_word() {
         vec![set, k.effect(pack)]
     }));
 }
+
+#[test]
+fn a_constant_index_may_be_out_of_range() {
+    expect![[r#"
+        kernel @k block(32, 1, 1) () {
+        b0:
+          %0: array<u32, 4> = alloca local
+          %1: u32 = gep %0, i32 -1
+          %2: u32 = load %1
+          %3: u32 = gep %0, u32 9
+          store %3, %2
+          return
+        }
+    "#]]
+    .assert_eq(&xir(|k| {
+        let array = k.library.types.array(UINT, 4).expect("an array");
+        let (a, nine, minus) = (k.local(array), k.uint(9), k.int(-1));
+        let (to, from) = (k.access(a, nine, UINT), k.access(a, minus, UINT));
+        vec![k.assign(to, from)]
+    }));
+}

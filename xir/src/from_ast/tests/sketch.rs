@@ -256,7 +256,7 @@ pub fn value(write: impl FnOnce(&mut Sketch) -> ExprId) -> String {
         let expr = write(k);
         vec![k.keep(expr)]
     });
-    let inner: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+    let inner: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  ")).collect();
     inner[..inner.len() - 1].join("\n") + "\n"
 }
 
