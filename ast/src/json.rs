@@ -19,8 +19,10 @@ mod report;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 pub use pointer::find;
+pub use writer::{Dialect, write};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::Library;

@@ -138,20 +138,20 @@ fn elements_and_offsets() {
 fn padding_is_cleared_and_nothing_else() {
     let mut types = TypeTable::new();
     for (description, zeros) in [
-        ("vector<float,3>", vec![12..16]),
-        ("vector<bool,3>", vec![3..4]),
-        ("matrix<3>", vec![12..16, 28..32, 44..48]),
-        ("array<vector<byte,3>,2>", vec![3..4, 7..8]),
-        ("struct<8,byte,short,uint,byte>", vec![1..2, 9..16]),
-        ("struct<16,struct<4,short>,int>", vec![2..4, 8..16]),
-        ("array<struct<4,int,float>,3>", vec![]),
+        ("vector<float,3>", &[(12, 16)][..]),
+        ("vector<bool,3>", &[(3, 4)][..]),
+        ("matrix<3>", &[(12, 16), (28, 32), (44, 48)][..]),
+        ("array<vector<byte,3>,2>", &[(3, 4), (7, 8)][..]),
+        ("struct<8,byte,short,uint,byte>", &[(1, 2), (9, 16)][..]),
+        ("struct<16,struct<4,short>,int>", &[(2, 4), (8, 16)][..]),
+        ("array<struct<4,int,float>,3>", &[][..]),
     ] {
         let ty = types.parse(description).expect("parses");
         let mut bytes = vec![0xff; types.size(ty) as usize];
         clear_padding(&types, ty, &mut bytes);
         let mut wanted = vec![0xff; bytes.len()];
-        for range in zeros {
-            wanted[range].fill(0);
+        for &(start, end) in zeros {
+            wanted[start..end].fill(0);
         }
         assert_eq!(bytes, wanted, "{description}");
     }

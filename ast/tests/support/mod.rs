@@ -19,6 +19,16 @@ pub fn corpus() -> Option<PathBuf> {
     None
 }
 
+/// Kernels longer than this are left out of slow tests in builds that are not optimised.
+const LONG: u64 = 300_000;
+
+/// As [`kernels`], without the longest in builds that are not optimised.
+pub fn short_kernels(folders: &[&str]) -> Vec<PathBuf> {
+    let mut found = kernels(folders);
+    found.retain(|p| !cfg!(debug_assertions) || std::fs::metadata(p).is_ok_and(|m| m.len() < LONG));
+    found
+}
+
 /// Every kernel below some folders of the corpus, in order of their names.
 pub fn kernels(folders: &[&str]) -> Vec<PathBuf> {
     let Some(corpus) = corpus() else { return Vec::new() };
