@@ -7,6 +7,12 @@ use crate::transforms::*;
 pub static PASSES: &[Pass] = &[
     Pass::function::<destructure_cfg::DestructureCfg>(),
     Pass::function::<simplify_cfg::SimplifyCfg>(),
+    Pass::module::<inline::Inline>(),
+    Pass::module::<unused_callable_removal::UnusedCallableRemoval>(),
+    Pass::function::<sroa::Sroa>(),
+    Pass::function::<mem2reg::Mem2Reg>(),
+    Pass::function::<phi_cleanup::PhiCleanup>(),
+    Pass::function::<scalarizer::Scalarizer>(),
     Pass::function::<dce::Dce>(),
 ];
 

@@ -93,3 +93,11 @@ pub(crate) fn branch_instead(func: &mut Function, block: BlockId, target: BlockI
         func.set_loc(br, loc);
     }
 }
+
+/// Removes an instruction, its result replaced by `value`.
+pub(crate) fn replace_and_remove(func: &mut Function, inst: InstId, value: ValueId) {
+    if let Some(result) = func.result(inst) {
+        func.replace_all_uses(result, value);
+    }
+    func.remove_inst(inst);
+}

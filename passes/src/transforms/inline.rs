@@ -1,0 +1,529 @@
+//! Inlining.
+//!
+//! What: replaces calls by the bodies of their callees, callees first. A callee of one block may go anywhere; one of several
+//! blocks only into flat control flow. Returned values of a callee with several returns go through a local, so that memory
+//! form stays memory form.
+//! Why right: arguments are values or lvalues that were evaluated before the call. A callee's locals become locals of the
+//! caller; as they must be zero at each call and the caller's are zero only once, they are set to zero at the call if the
+//! call can run more than once.
+//! Cost: linear in what is inlined; calls of one block are taken from the last to the first, so that each instruction moves
+//! once. Budgets keep the result linear in the module: a call graph that doubles at every level keeps calls. Callees that
+//! hold a barrier are inlined in any case (targets that split kernels at barriers need it), and so are calls that pass shared
+//! memory by reference.
+
+use super::unused_callable_removal::calls;
+use super::util;
+use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters, options};
+use cranelift_entity::SecondaryMap;
+use luisac_ast::types::{TypeId, TypeTable};
+use luisac_xir::op::{Scopes, Space, ThreadGroupOp};
+use luisac_xir::{
+    BlockId, Builder, Function, FunctionId, Imm, InstId, Module, Op, ValueDef, ValueId,
+};
+
+counters! {
+    /// What `inline` did.
+    Info {
+        change inlined_call_count "calls replaced by bodies";
+        note skipped_recursive_callable_count "calls kept: the callee calls itself";
+        note skipped_structured_call_count "calls kept: several blocks do not fit into structured control flow";
+        note skipped_noinline_call_count "calls kept: the callee must not be inlined";
+        note skipped_declaration_call_count "calls kept: the callee has no body";
+        note skipped_costly_callable_count "calls kept: the callee is too large";
+    }
+}
+
+options! {
+    /// How much to inline.
+    Options {
+        inline_all: bool = false, "inline whatever the limits below allow, instead of callees with few small sites";
+        single_site_limit: u64 = 4096, "instructions of a callee with one call site, at most";
+        limit: u64 = 512, "instructions of a callee with several call sites, at most (with inline_all)";
+        caller_limit: u64 = 32768, "instructions that a caller may grow to (with inline_all)";
+        override_noinline: bool = false, "inline also what must not be inlined";
+    }
+}
+
+/// Without `inline_all`: callees with one site up to this many instructions...
+const MODEST_SINGLE_SITE: u64 = 1024;
+/// ... and with up to this many sites ...
+const MODEST_SITES: u64 = 3;
+/// ... up to this many.
+const MODEST_LIMIT: u64 = 50;
+
+/// The pass.
+pub struct Inline;
+
+impl ModulePass for Inline {
+    const DECLARATION: Declaration = Declaration::new(
+        "inline",
+        "replaces calls by the bodies of their callees",
+        "Inlines callees first. Callees of several blocks need a caller with flat control flow. What exceeds the limits stays \
+         a call; callees with a barrier and calls that pass shared memory by reference are inlined in any case.",
+    );
+    type Options = Options;
+    type Info = Info;
+
+    fn run(cx: &mut ModuleCx<'_>, options: &Options) -> Result<Info, Refusal> {
+        let mut inliner = Inliner::new(cx.module, options.clone());
+        for caller in callees_first(cx.module) {
+            inliner.caller(cx, caller);
+        }
+        Ok(inliner.info)
+    }
+}
+
+/// All functions, each after what it calls; a depth-first walk without recursion.
+fn callees_first(module: &Module) -> Vec<FunctionId> {
+    let mut order = Vec::with_capacity(module.functions.len());
+    let mut seen: SecondaryMap<FunctionId, bool> = SecondaryMap::new();
+    for root in module.functions.keys() {
+        if std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        let mut stack = vec![(root, calls(&module.functions[root]).into_iter())];
+        while let Some((id, callees)) = stack.last_mut() {
+            match callees.next() {
+                Some((_, callee)) if seen[callee] => {}
+                Some((_, callee)) => {
+                    seen[callee] = true;
+                    stack.push((callee, calls(&module.functions[callee]).into_iter()));
+                }
+                None => {
+                    order.push(*id);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    order
+}
+
+/// What the inliner knows of a function.
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    size: u64,
+    blocks: u64,
+    sites: u64,
+    has_barrier: bool,
+    /// Its own calls have been looked at; false for a callee on a cycle.
+    done: bool,
+}
+
+struct Inliner {
+    options: Options,
+    facts: SecondaryMap<FunctionId, Facts>,
+    info: Info,
+}
+
+impl Inliner {
+    fn new(module: &Module, options: Options) -> Inliner {
+        let mut facts: SecondaryMap<FunctionId, Facts> = SecondaryMap::new();
+        for function in module.functions.values() {
+            for (_, callee) in calls(function) {
+                facts[callee].sites += 1;
+            }
+        }
+        Inliner { options, facts, info: Info::default() }
+    }
+
+    fn caller(&mut self, cx: &mut ModuleCx<'_>, caller: FunctionId) {
+        if cx.module.functions[caller].has_body() {
+            self.inline_calls(cx, caller);
+        }
+        let function = &cx.module.functions[caller];
+        let facts = &mut self.facts[caller];
+        facts.size = function.placed_inst_count() as u64;
+        facts.blocks = function.blocks().count() as u64;
+        facts.done = true;
+        let barriers = |op| matches!(op, Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock));
+        let own = function.blocks().any(|b| function.insts(b).any(|i| barriers(function.op(i))));
+        let called = calls(function).iter().any(|&(_, callee)| self.facts[callee].has_barrier);
+        self.facts[caller].has_barrier = own || called;
+    }
+
+    fn inline_calls(&mut self, cx: &mut ModuleCx<'_>, caller: FunctionId) {
+        let sites = calls(&cx.module.functions[caller]);
+        if sites.is_empty() {
+            return;
+        }
+        let is_flat = is_flat(&cx.module.functions[caller]);
+        let mut size = cx.module.functions[caller].placed_inst_count() as u64;
+        // Decided from the first to the last, done from the last to the first.
+        let mut chosen = Vec::new();
+        for (call, callee) in sites {
+            if self.wants(cx.module, caller, call, callee, size, is_flat) {
+                if !cx.fuel() {
+                    break;
+                }
+                size += self.facts[callee].size;
+                chosen.push((call, callee));
+            }
+        }
+        if chosen.is_empty() {
+            return;
+        }
+        let repeats = blocks_on_cycles(&cx.module.functions[caller]);
+        // The caller is taken out, so that its callees can be read meanwhile.
+        let empty = Function::new("", luisac_xir::FunctionKind::Callable, TypeId::VOID);
+        let mut function = std::mem::replace(&mut cx.module.functions[caller], empty);
+        for &(call, callee) in chosen.iter().rev() {
+            let block = function.inst_block(call);
+            let clear = block.is_none_or(|b| repeats[b]);
+            let body = &cx.module.functions[callee];
+            Splice { func: &mut function, types: &cx.module.types, callee: body }.run(call, clear);
+            self.info.inlined_call_count += 1;
+        }
+        cx.module.functions[caller] = function;
+    }
+
+    fn wants(
+        &mut self,
+        module: &Module,
+        caller: FunctionId,
+        call: InstId,
+        callee: FunctionId,
+        size: u64,
+        is_flat: bool,
+    ) -> bool {
+        let facts = self.facts[callee];
+        let body = &module.functions[callee];
+        let function = &module.functions[caller];
+        if !body.has_body() {
+            self.info.skipped_declaration_call_count += 1;
+            return false;
+        }
+        if !facts.done || callee == caller {
+            self.info.skipped_recursive_callable_count += 1;
+            return false;
+        }
+        let splices = facts.blocks == 1 && ends_in_return(body);
+        if !is_flat && !splices {
+            self.info.skipped_structured_call_count += 1;
+            return false;
+        }
+        let shares = function.args(call).iter().any(|&a| {
+            function.is_lvalue(a) && function.scopes_of(a) == Scopes::SHARED
+        });
+        if facts.has_barrier || shares {
+            return true;
+        }
+        if body.no_inline && !self.options.override_noinline {
+            self.info.skipped_noinline_call_count += 1;
+            return false;
+        }
+        if !self.fits(facts, size, function.args(call).len() as u64) {
+            self.info.skipped_costly_callable_count += 1;
+            return false;
+        }
+        true
+    }
+
+    fn fits(&self, callee: Facts, caller_size: u64, arguments: u64) -> bool {
+        // Not larger than the call itself, about.
+        if callee.size <= arguments + 4 {
+            return true;
+        }
+        if !self.options.inline_all {
+            return callee.size <= if callee.sites <= 1 { MODEST_SINGLE_SITE } else { MODEST_LIMIT }
+                && callee.sites <= MODEST_SITES;
+        }
+        let limit =
+            if callee.sites <= 1 { self.options.single_site_limit } else { self.options.limit };
+        callee.size <= limit && caller_size + callee.size <= self.options.caller_limit
+    }
+}
+
+fn is_flat(func: &Function) -> bool {
+    func.blocks().all(|b| func.terminator(b).is_none_or(|t| !func.op(t).is_structured()))
+}
+
+fn ends_in_return(func: &Function) -> bool {
+    let end = func.entry().and_then(|b| func.terminator(b));
+    end.is_some_and(|t| func.op(t) == Op::Return)
+}
+
+/// The blocks that can run more than once in one run of the function: those in a cycle (strongly connected components by
+/// Tarjan's algorithm, without recursion). Structured `continue` and loop ends are edges too, so this holds in both forms.
+fn blocks_on_cycles(func: &Function) -> SecondaryMap<BlockId, bool> {
+    let mut on_cycle: SecondaryMap<BlockId, bool> = SecondaryMap::new();
+    let mut index: SecondaryMap<BlockId, u32> = SecondaryMap::new();
+    let mut low: SecondaryMap<BlockId, u32> = SecondaryMap::new();
+    let mut open: SecondaryMap<BlockId, bool> = SecondaryMap::new();
+    let mut component = Vec::new();
+    let mut next = 0;
+    let mut stack: Vec<(BlockId, usize)> = Vec::new();
+    for root in func.blocks().filter(|&b| func.entry() == Some(b)) {
+        stack.push((root, 0));
+        while let Some(&mut (block, ref mut edge)) = stack.last_mut() {
+            if *edge == 0 {
+                next += 1;
+                index[block] = next;
+                low[block] = next;
+                open[block] = true;
+                component.push(block);
+            }
+            if let Some(&target) = func.successors(block).get(*edge) {
+                *edge += 1;
+                if index[target] == 0 {
+                    stack.push((target, 0));
+                } else if open[target] {
+                    low[block] = low[block].min(index[target]);
+                    on_cycle[block] |= target == block;
+                }
+                continue;
+            }
+            stack.pop();
+            if let Some(&(parent, _)) = stack.last() {
+                low[parent] = low[parent].min(low[block]);
+            }
+            if low[block] == index[block] {
+                let start = component.iter().rposition(|&b| b == block).unwrap_or(0);
+                let is_cycle = component.len() - start > 1;
+                for b in component.drain(start..) {
+                    open[b] = false;
+                    on_cycle[b] |= is_cycle;
+                }
+            }
+        }
+    }
+    on_cycle
+}
+
+/// Replaces one call by the body of its callee.
+struct Splice<'a> {
+    func: &'a mut Function,
+    types: &'a TypeTable,
+    callee: &'a Function,
+}
+
+impl Splice<'_> {
+    fn run(mut self, call: InstId, clear_locals: bool) {
+        let Some(callee_entry) = self.callee.entry() else { return };
+        let actuals = self.func.args(call).to_vec();
+        let mut values: SecondaryMap<ValueId, Option<ValueId>> =
+            SecondaryMap::with_capacity(self.callee.value_count());
+        for (formal, &actual) in self.callee.arguments.iter().zip(&actuals) {
+            values[formal.value] = Some(actual);
+        }
+        if self.callee.next_block(callee_entry).is_none() && ends_in_return(self.callee) {
+            self.straight(call, callee_entry, &mut values, clear_locals);
+        } else {
+            self.blocks(call, &mut values, clear_locals);
+        }
+    }
+
+    /// A callee of one block: its instructions go before the call.
+    fn straight(
+        &mut self,
+        call: InstId,
+        entry: BlockId,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        clear_locals: bool,
+    ) {
+        for inst in self.callee.insts(entry) {
+            if self.callee.op(inst) == Op::Return {
+                let value = self.callee.args(inst).first().map(|&v| self.value(values, v));
+                match value {
+                    Some(value) => util::replace_and_remove(self.func, call, value),
+                    None => self.func.remove_inst(call),
+                }
+                return;
+            }
+            if let Some(alloca) = self.local(values, inst) {
+                self.clear(alloca, clear_locals, Place::Before(call));
+                continue;
+            }
+            let copy = self.copy(values, inst, |_| None);
+            self.func.insert_before(copy, call);
+        }
+    }
+
+    /// A callee of several blocks: the call's block is split around them.
+    fn blocks(
+        &mut self,
+        call: InstId,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        clear_locals: bool,
+    ) {
+        let Some(head) = self.func.inst_block(call) else { return };
+        let tail = self.func.split_block(call);
+        let mut blocks: SecondaryMap<BlockId, Option<BlockId>> = SecondaryMap::new();
+        let mut last = head;
+        for block in self.callee.blocks() {
+            last = self.func.insert_block_after(last);
+            blocks[block] = Some(last);
+        }
+        let result = self.return_slot(call, clear_locals);
+        self.copy_blocks(values, &blocks, tail, result, head, clear_locals);
+        let entry = self.callee.entry().and_then(|b| blocks[b]).unwrap_or(tail);
+        let loc = self.func.inst(call).loc;
+        let mut builder = Builder::at_end(self.func, self.types, head);
+        builder.loc = loc;
+        builder.br(entry);
+        match result {
+            Some(slot) => {
+                let value = Builder::before(self.func, self.types, call).load(slot);
+                util::replace_and_remove(self.func, call, value);
+            }
+            None => self.func.remove_inst(call),
+        }
+    }
+
+    /// The local that carries the returned value.
+    fn return_slot(&mut self, call: InstId, _clear: bool) -> Option<ValueId> {
+        let result = self.func.result(call)?;
+        self.func.has_uses(result).then(|| self.entry_alloca(self.func.inst(call).ty, None))
+    }
+
+    fn entry_alloca(&mut self, ty: TypeId, name: Option<&str>) -> ValueId {
+        let alloca = self.func.create_inst(Op::Alloca(Space::Local), ty, &[], &[], Imm::None);
+        if let Some(entry) = self.func.entry() {
+            self.func.prepend_inst(entry, alloca);
+        }
+        let value = self.func.result(alloca).unwrap_or_else(|| self.func.undefined(ty));
+        if let Some(name) = name {
+            self.func.set_name(value, name);
+        }
+        value
+    }
+
+    fn copy_blocks(
+        &mut self,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        blocks: &SecondaryMap<BlockId, Option<BlockId>>,
+        tail: BlockId,
+        result: Option<ValueId>,
+        head: BlockId,
+        clear_locals: bool,
+    ) {
+        // Operands may be defined in blocks that come later, hence they are set in a second walk.
+        let mut copies: Vec<(InstId, InstId)> = Vec::new();
+        for block in self.callee.blocks() {
+            let Some(into) = blocks[block] else { continue };
+            for inst in self.callee.insts(block) {
+                if let Some(alloca) = self.local(values, inst) {
+                    self.clear(alloca, clear_locals, Place::End(head));
+                    continue;
+                }
+                if self.callee.op(inst) == Op::Return {
+                    let value = self.callee.args(inst).first().copied();
+                    if let (Some(slot), Some(value)) = (result, value) {
+                        let zero = self.func.undefined(self.callee.value_type(value));
+                        let store = Builder::at_end(self.func, self.types, into).store(slot, zero);
+                        self.func.set_loc(store, self.callee.inst(inst).loc);
+                        copies.push((inst, store));
+                    }
+                    let br = self.func.create_inst(Op::Br, TypeId::VOID, &[], &[tail], Imm::None);
+                    self.func.set_loc(br, self.callee.inst(inst).loc);
+                    self.func.append_inst(into, br);
+                    continue;
+                }
+                let copy = self.shell(values, inst, |b| blocks[b]);
+                self.func.append_inst(into, copy);
+                copies.push((inst, copy));
+            }
+        }
+        for (inst, copy) in copies {
+            let args: Vec<ValueId> =
+                self.callee.args(inst).iter().map(|&v| self.value(values, v)).collect();
+            match self.callee.op(inst) {
+                Op::Return => self.func.set_arg(copy, 1, args[0]),
+                _ => self.func.set_args(copy, &args),
+            }
+        }
+    }
+
+    /// Copies a local of the callee into the caller's entry block.
+    fn local(
+        &mut self,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        inst: InstId,
+    ) -> Option<ValueId> {
+        let Op::Alloca(_) = self.callee.op(inst) else { return None };
+        let value = self.callee.result(inst)?;
+        let name = self.callee.name_of(value);
+        let alloca = self.entry_alloca(self.callee.inst(inst).ty, name);
+        values[value] = Some(alloca);
+        Some(alloca)
+    }
+
+    fn clear(&mut self, alloca: ValueId, clear_locals: bool, place: Place) {
+        let ty = self.func.value_type(alloca);
+        if !clear_locals || !self.types.is_data(ty) {
+            return;
+        }
+        let zero = self.func.zero(ty, self.types);
+        let store = self.func.create_inst(Op::Store, TypeId::VOID, &[alloca, zero], &[], Imm::None);
+        match place {
+            Place::Before(inst) => self.func.insert_before(store, inst),
+            Place::End(block) => self.func.append_inst(block, store),
+        }
+    }
+
+    /// A copy of an instruction with operands, in no block yet.
+    fn copy(
+        &mut self,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        inst: InstId,
+        block: impl Fn(BlockId) -> Option<BlockId>,
+    ) -> InstId {
+        let copy = self.shell(values, inst, block);
+        let args: Vec<ValueId> =
+            self.callee.args(inst).iter().map(|&v| self.value(values, v)).collect();
+        self.func.set_args(copy, &args);
+        copy
+    }
+
+    /// A copy of an instruction without operands, in no block yet.
+    fn shell(
+        &mut self,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        inst: InstId,
+        block: impl Fn(BlockId) -> Option<BlockId>,
+    ) -> InstId {
+        let data = self.callee.inst(inst);
+        let blocks: Vec<BlockId> =
+            self.callee.inst_blocks(inst).iter().filter_map(|&b| block(b)).collect();
+        let copy = self.func.create_inst(data.op, data.ty, &[], &blocks, data.imm.clone());
+        self.func.set_loc(copy, data.loc);
+        if let Some(comment) = self.callee.comment_of(inst) {
+            self.func.set_comment(copy, comment);
+        }
+        if let (Some(old), Some(new)) = (self.callee.result(inst), self.func.result(copy)) {
+            values[old] = Some(new);
+            if let Some(name) = self.callee.name_of(old) {
+                self.func.set_name(new, name);
+            }
+        }
+        copy
+    }
+
+    /// The caller's value for one of the callee's.
+    fn value(
+        &mut self,
+        values: &mut SecondaryMap<ValueId, Option<ValueId>>,
+        value: ValueId,
+    ) -> ValueId {
+        if let Some(known) = values[value] {
+            return known;
+        }
+        let ty = self.callee.value_type(value);
+        let own = match self.callee.value_def(value) {
+            ValueDef::Special(register) => self.func.special(register),
+            ValueDef::Constant(_) => match self.callee.constant_bytes(value) {
+                Some(bytes) => self.func.constant(ty, bytes.clone()),
+                None => self.func.undefined(ty),
+            },
+            _ => self.func.undefined(ty),
+        };
+        values[value] = Some(own);
+        own
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Before(InstId),
+    End(BlockId),
+}

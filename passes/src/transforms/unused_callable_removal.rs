@@ -1,0 +1,85 @@
+//! Removal of callables that no kernel reaches.
+//!
+//! What: removes every function that is no kernel and that no kernel calls, directly or through others. A module without
+//! kernels is left as it is: its callables are what it is for.
+//! Why right: nothing else can name a function.
+//! Cost: linear in the module.
+
+use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters};
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use luisac_xir::{Function, FunctionId, Imm, InstId};
+
+counters! {
+    /// What `unused_callable_removal` did.
+    Info {
+        change removed_callable_count "functions removed";
+    }
+}
+
+/// The pass.
+pub struct UnusedCallableRemoval;
+
+impl ModulePass for UnusedCallableRemoval {
+    const DECLARATION: Declaration = Declaration::new(
+        "unused_callable_removal",
+        "removes callables that no kernel reaches",
+        "Removes callables and externals that no kernel calls, directly or through others. Function ids change. A module \
+         without kernels is left as it is.",
+    );
+    type Options = ();
+    type Info = Info;
+
+    fn run(cx: &mut ModuleCx<'_>, _: &()) -> Result<Info, Refusal> {
+        let kernels: Vec<FunctionId> = cx.module.kernels().collect();
+        let mut used: SecondaryMap<FunctionId, bool> = SecondaryMap::new();
+        let mut pending = kernels.clone();
+        for &kernel in &kernels {
+            used[kernel] = true;
+        }
+        while let Some(id) = pending.pop() {
+            for (_, callee) in calls(&cx.module.functions[id]) {
+                if !used[callee] {
+                    used[callee] = true;
+                    pending.push(callee);
+                }
+            }
+        }
+        let unused = cx.module.functions.keys().filter(|&id| !used[id]).count() as u64;
+        if kernels.is_empty() || unused == 0 || !cx.fuel() {
+            return Ok(Info::default());
+        }
+        remove_unused(cx, &used);
+        Ok(Info { removed_callable_count: unused })
+    }
+}
+
+/// The calls of a function, in order, with their callees.
+pub(crate) fn calls(func: &Function) -> Vec<(InstId, FunctionId)> {
+    let mut found = Vec::new();
+    for block in func.blocks() {
+        for inst in func.insts(block) {
+            if let Imm::Callee(callee) = func.inst(inst).imm {
+                found.push((inst, callee));
+            }
+        }
+    }
+    found
+}
+
+fn remove_unused(cx: &mut ModuleCx<'_>, used: &SecondaryMap<FunctionId, bool>) {
+    let mut renamed: SecondaryMap<FunctionId, Option<FunctionId>> = SecondaryMap::new();
+    let mut kept = PrimaryMap::new();
+    for (id, function) in std::mem::take(&mut cx.module.functions) {
+        if used[id] {
+            renamed[id] = Some(kept.push(function));
+        }
+    }
+    for function in kept.values_mut() {
+        for (inst, callee) in calls(function) {
+            if let Some(id) = renamed[callee] {
+                function.set_imm(inst, Imm::Callee(id));
+            }
+        }
+    }
+    cx.module.functions = kept;
+}
