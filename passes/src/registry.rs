@@ -13,6 +13,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<mem2reg::Mem2Reg>(),
     Pass::function::<phi_cleanup::PhiCleanup>(),
     Pass::function::<scalarizer::Scalarizer>(),
+    Pass::function::<lower_math::LowerMath>(),
     Pass::function::<dce::Dce>(),
 ];
 

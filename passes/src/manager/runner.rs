@@ -140,7 +140,7 @@ impl Runner<'_> {
         if let Some(after) = &mut self.after {
             after(name, module);
         }
-        self.verify(name, module)?;
+        self.verify(&format!("pass `{name}`"), module)?;
         Ok(run)
     }
 
@@ -167,17 +167,13 @@ impl Runner<'_> {
         if !self.verify_each {
             return Ok(());
         }
-        // Blocks that nothing leads to any more are for a later pass to remove.
-        let options = verify::Options { reachable: false, ..verify::Options::default() };
-        verify::verify_with(module, &options).map_err(|errors| {
-            let tell = |error: verify::VerifyError| {
-                let message = format!("after `{after}`: {}", error.message);
-                let place = error.line.unwrap_or_default();
-                Diagnostic::error(codes::VERIFY_FAILED, message)
-                    .in_function(error.function)
-                    .with_note(format!("invariant {}: {place}", error.invariant))
-            };
-            Diagnostics(errors.into_iter().map(tell).collect())
+        verify::verify(module).map_err(|errors| {
+            let message = format!("the module is not valid after {after}");
+            let mut diagnostic = Diagnostic::error(codes::VERIFY_FAILED, message);
+            for error in errors.iter().take(10) {
+                diagnostic = diagnostic.with_note(error.to_string());
+            }
+            diagnostic.into()
         })
     }
 }

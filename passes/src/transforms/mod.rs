@@ -3,6 +3,7 @@
 pub(crate) mod dce;
 pub(crate) mod destructure_cfg;
 pub(crate) mod inline;
+pub(crate) mod lower_math;
 pub(crate) mod mem2reg;
 pub(crate) mod phi_cleanup;
 pub(crate) mod scalarizer;

@@ -21,6 +21,7 @@ pub mod native;
 pub mod ops;
 pub mod pair;
 pub mod pow;
+pub mod rounding;
 pub mod scalar;
 pub mod trig;
 pub mod value;
