@@ -14,7 +14,7 @@ pub mod registry;
 mod transforms;
 
 pub use codes::CODES;
-pub use manager::canned::{Canned, Level, TargetForm, canned};
+pub use manager::canned::{CANS, Canned, Level, TargetForm, canned};
 pub use manager::declaration::{Analysis, CounterDecl, Declaration, OptionDecl, Pass};
 pub use manager::form::{Control, Data, Form, Math, Requires, Shape};
 pub use manager::fuel::Fuel;

@@ -167,7 +167,9 @@ impl Runner<'_> {
         if !self.verify_each {
             return Ok(());
         }
-        verify::verify(module).map_err(|errors| {
+        // Blocks that nothing leads to may wait for the pass that removes them.
+        let options = verify::Options { reachable: false, ..verify::Options::default() };
+        verify::verify_with(module, &options).map_err(|errors| {
             let message = format!("the module is not valid after {after}");
             let mut diagnostic = Diagnostic::error(codes::VERIFY_FAILED, message);
             for error in errors.iter().take(10) {

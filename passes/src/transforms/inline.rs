@@ -202,9 +202,10 @@ impl Inliner {
             self.info.skipped_structured_call_count += 1;
             return false;
         }
-        let shares = function.args(call).iter().any(|&a| {
-            function.is_lvalue(a) && function.scopes_of(a) == Scopes::SHARED
-        });
+        let shares = function
+            .args(call)
+            .iter()
+            .any(|&a| function.is_lvalue(a) && function.scopes_of(a) == Scopes::SHARED);
         if facts.has_barrier || shares {
             return true;
         }
@@ -225,7 +226,8 @@ impl Inliner {
             return true;
         }
         if !self.options.inline_all {
-            return callee.size <= if callee.sites <= 1 { MODEST_SINGLE_SITE } else { MODEST_LIMIT }
+            return callee.size
+                <= if callee.sites <= 1 { MODEST_SINGLE_SITE } else { MODEST_LIMIT }
                 && callee.sites <= MODEST_SITES;
         }
         let limit =

@@ -19,8 +19,8 @@ use luisac_ast::types::{Scalar, TypeId, TypeTable};
 use luisac_xir::builder::Position;
 use luisac_xir::math::composite::{self, Operand, Shape};
 use luisac_xir::math::ops::{Binary, Compare, Convert, Ops, Type, Unary};
-use luisac_xir::math::value::{F32, F64, Float, Val};
-use luisac_xir::math::{Accuracy, Function as MathFunction, fused, pow, remainder, rounding};
+use luisac_xir::math::value::{F32, F64, Float, U32, Val};
+use luisac_xir::math::{Accuracy, Function as MathFunction, fma, fmod, pow, rounding};
 use luisac_xir::op::ArithmeticOp;
 use luisac_xir::{BlockId, Builder, Function, InstId, Op, ValueId};
 use std::cell::RefCell;
@@ -48,7 +48,8 @@ impl NativeSet {
 }
 
 impl OptionType for NativeSet {
-    const KIND: &'static str = "names of operations with an optional type, separated by `|`: `floor|fma.f32`";
+    const KIND: &'static str =
+        "names of operations with an optional type, separated by `|`: `floor|fma.f32`";
 
     fn parse(text: &str) -> Option<NativeSet> {
         let mut set = Vec::new();
@@ -108,7 +109,8 @@ impl FunctionPass for LowerMath {
 
     // All or nothing: lowered mathematics is what the declaration promises, so fuel is not asked.
     fn run(cx: &mut FunctionCx<'_>, options: &Options) -> Result<Info, Refusal> {
-        let mut lowering = Lowering { func: cx.func, types: cx.types, options, info: Info::default() };
+        let mut lowering =
+            Lowering { func: cx.func, types: cx.types, options, info: Info::default() };
         lowering.run();
         Ok(lowering.info)
     }
@@ -185,12 +187,13 @@ impl Lowering<'_> {
     fn function(&mut self, inst: InstId, form: Form, scalar: Scalar, args: &[ValueId]) -> ValueId {
         let accuracy = if self.options.fast_math { Accuracy::Fast } else { Accuracy::Precise };
         let mut builder = Builder::before(self.func, self.types, inst);
-        let wide = match (scalar, form) {
-            // Rounded to odd in double precision, so that the cast to half is the only rounding.
-            (Scalar::F16, Form::Fma) => Scalar::F64,
-            (Scalar::F16, _) => Scalar::F32,
+        let wide = match scalar {
+            Scalar::F16 => Scalar::F32,
             _ => scalar,
         };
+        if form == Form::Fma {
+            return Emit { builder: RefCell::new(&mut builder) }.fma(scalar, args);
+        }
         let mut operands: Vec<ValueId> = args.to_vec();
         let floats = if form == Form::PowInt { 1 } else { operands.len() };
         for operand in &mut operands[..floats] {
@@ -198,8 +201,8 @@ impl Lowering<'_> {
         }
         let ops = Emit { builder: RefCell::new(&mut builder) };
         let value = match wide {
-            Scalar::F64 => form.build::<F64>(&ops, accuracy, scalar, &operands),
-            _ => form.build::<F32>(&ops, accuracy, scalar, &operands),
+            Scalar::F64 => form.build::<F64>(&ops, accuracy, &operands),
+            _ => form.build::<F32>(&ops, accuracy, &operands),
         };
         builder.static_cast(value, TypeId::scalar(scalar))
     }
@@ -236,22 +239,16 @@ impl Form {
         })
     }
 
-    /// Emits the function of format `F`; `scalar` is the type that the language sees.
-    fn build<F: Float>(
-        self,
-        ops: &Emit<'_, '_>,
-        accuracy: Accuracy,
-        scalar: Scalar,
-        args: &[ValueId],
-    ) -> ValueId {
+    /// Emits the function of format `F`, but for `Fma`, which has a form for each type.
+    fn build<F: Float>(self, ops: &Emit<'_, '_>, accuracy: Accuracy, args: &[ValueId]) -> ValueId {
         let value = |i: usize| Val::<_, F>::new(ops, args[i.min(args.len() - 1)]);
         match self {
             Form::Library(function) => {
                 return function.build::<_, F>(ops, accuracy, value(0).raw(), value(1).raw());
             }
             Form::PowInt => return ops.pow_int::<F>(value(0), args[1]),
-            Form::Fma => return ops.fma(scalar, args),
-            Form::Remainder => remainder::fmod(value(0), value(1)),
+            Form::Fma => return ops.arithmetic(ArithmeticOp::Fma, args),
+            Form::Remainder => fmod::fmod(value(0), value(1)),
             Form::Ceil => rounding::ceil(value(0)),
             Form::Floor => rounding::floor(value(0)),
             Form::Rint => rounding::rint(value(0)),
@@ -286,18 +283,27 @@ impl Emit<'_, '_> {
         self.bit_cast(value, if ty == Type::U64 { TypeId::I64 } else { TypeId::I32 })
     }
 
-    /// A single or double fused multiply-add; a half one comes in double precision.
+    /// The fused multiply-add of a type.
     fn fma(&self, scalar: Scalar, args: &[ValueId]) -> ValueId {
-        if scalar == Scalar::F32 {
-            let value = |i: usize| Val::<_, F32>::new(self, args[i]);
-            return fused::fma_single(value(0), value(1), value(2)).raw();
+        match scalar {
+            Scalar::F16 => {
+                let [short, word] = [Scalar::U16, Scalar::U32].map(TypeId::scalar);
+                let value = |i: usize| {
+                    let bits = self.bit_cast(args[i], short);
+                    Val::<_, U32>::new(self, self.static_cast(bits, word))
+                };
+                let bits = fma::fma_half(value(0), value(1), value(2)).raw();
+                self.bit_cast(self.static_cast(bits, short), TypeId::F16)
+            }
+            Scalar::F32 => {
+                let value = |i: usize| Val::<_, F32>::new(self, args[i]);
+                fma::fma_single(value(0), value(1), value(2)).raw()
+            }
+            _ => {
+                let value = |i: usize| Val::<_, F64>::new(self, args[i]);
+                fma::fma_double(value(0), value(1), value(2)).raw()
+            }
         }
-        if scalar == Scalar::F16 {
-            let value = |i: usize| Val::<_, F64>::new(self, args[i]);
-            return fused::fma_odd(value(0), value(1), value(2)).raw();
-        }
-        // Every target with doubles has this one.
-        self.arithmetic(ArithmeticOp::Fma, args)
     }
 
     fn pow_int<F: Float>(&self, x: Val<'_, Self, F>, exponent: ValueId) -> ValueId {

@@ -139,7 +139,8 @@ impl<'a> Placement<'a> {
         let mut order: SecondaryMap<InstId, u32> = SecondaryMap::with_capacity(func.inst_count());
         if !variables.is_empty() {
             for block in func.blocks() {
-                let accesses = func.insts(block).filter(|&i| matches!(func.op(i), Op::Load | Op::Store));
+                let accesses =
+                    func.insts(block).filter(|&i| matches!(func.op(i), Op::Load | Op::Store));
                 for (i, inst) in accesses.enumerate() {
                     order[inst] = i as u32;
                 }
@@ -241,7 +242,8 @@ impl<'a> Placement<'a> {
         for &load in loads {
             let Some(block) = func.inst_block(load) else { continue };
             let stored = first_store.binary_search_by_key(&block, |(b, _)| *b);
-            let is_exposed = stored.is_err() || stored.is_ok_and(|i| self.order[load] < first_store[i].1);
+            let is_exposed =
+                stored.is_err() || stored.is_ok_and(|i| self.order[load] < first_store[i].1);
             if is_exposed && self.live[block] != stamp {
                 self.live[block] = stamp;
                 exposed.push(block);

@@ -2,6 +2,8 @@
 
 pub(crate) mod dce;
 pub(crate) mod destructure_cfg;
+mod elements;
+mod emitter;
 pub(crate) mod inline;
 pub(crate) mod lower_math;
 pub(crate) mod mem2reg;
@@ -10,8 +12,6 @@ pub(crate) mod scalarizer;
 pub(crate) mod simplify_cfg;
 pub(crate) mod sroa;
 pub(crate) mod unused_callable_removal;
-mod elements;
-mod emitter;
 mod util;
 
 #[cfg(test)]

@@ -83,7 +83,16 @@ struct Splitter<'a> {
 impl<'a> Splitter<'a> {
     fn new(func: &'a mut Function, types: &'a TypeTable) -> Self {
         let start = SecondaryMap::with_capacity(func.value_count());
-        Splitter { func, types, start, pool: vec![], split: vec![], built: vec![], phis: vec![], replaced: 0 }
+        Splitter {
+            func,
+            types,
+            start,
+            pool: vec![],
+            split: vec![],
+            built: vec![],
+            phis: vec![],
+            replaced: 0,
+        }
     }
 
     // ---- components
@@ -138,7 +147,9 @@ impl<'a> Splitter<'a> {
     /// Takes a component out of a value that is not split.
     fn make_lane(&mut self, value: ValueId, shape: Shape, index: usize) -> ValueId {
         let path: Vec<u32> = match shape {
-            Shape::Matrix(dim) => vec![index as u32 / u32::from(dim), index as u32 % u32::from(dim)],
+            Shape::Matrix(dim) => {
+                vec![index as u32 / u32::from(dim), index as u32 % u32::from(dim)]
+            }
             _ => vec![index as u32],
         };
         let def = self.func.value_def(value);
@@ -184,7 +195,8 @@ impl<'a> Splitter<'a> {
             let Some((scalar, shape)) = self.composite(ty) else { continue };
             let mut lanes = Vec::with_capacity(shape.lanes());
             for _ in 0..shape.lanes() {
-                let part = self.func.create_inst(Op::Phi, TypeId::scalar(scalar), &[], &[], Imm::None);
+                let part =
+                    self.func.create_inst(Op::Phi, TypeId::scalar(scalar), &[], &[], Imm::None);
                 self.func.insert_before(part, phi);
                 lanes.extend(self.func.result(part));
             }
@@ -346,19 +358,21 @@ impl<'a> Splitter<'a> {
             if !known && !matches!(def, ValueDef::Constant(_) | ValueDef::Undefined) {
                 return;
             }
-            let lanes: Vec<ValueId> =
-                (0..count).map(|i| self.lane(args[0], first + i)).collect();
+            let lanes: Vec<ValueId> = (0..count).map(|i| self.lane(args[0], first + i)).collect();
             self.put(inst, &lanes);
             return;
         }
         // Out of a structure or array that was built here.
-        let Some(index) = self.func.constant_bits(args[1]).and_then(|b| u32::try_from(b).ok()) else {
+        let Some(index) = self.func.constant_bits(args[1]).and_then(|b| u32::try_from(b).ok())
+        else {
             return;
         };
         if self.is_composite(args[0]) {
             return;
         }
-        let Some(part) = elements::known_element(self.func, self.types, args[0], index) else { return };
+        let Some(part) = elements::known_element(self.func, self.types, args[0], index) else {
+            return;
+        };
         if args.len() == 2 {
             util::replace_and_remove(self.func, inst, part);
             self.replaced += 1;
@@ -418,7 +432,12 @@ impl<'a> Splitter<'a> {
 }
 
 /// The same bits in scalars of another type: component by component where the sizes are equal, else through words.
-fn repack(builder: &mut Builder<'_>, parts: &[ValueId], source: Scalar, target: Scalar) -> Vec<ValueId> {
+fn repack(
+    builder: &mut Builder<'_>,
+    parts: &[ValueId],
+    source: Scalar,
+    target: Scalar,
+) -> Vec<ValueId> {
     let (from, to) = (source.size(), target.size());
     let (narrow, wide) = (word(from), word(to));
     let target = TypeId::scalar(target);

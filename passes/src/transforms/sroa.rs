@@ -54,7 +54,9 @@ impl FunctionPass for Sroa {
         let mut info = Info::default();
         let mut pending: Vec<InstId> = Vec::new();
         for block in cx.func.blocks() {
-            pending.extend(cx.func.insts(block).filter(|&i| cx.func.op(i) == Op::Alloca(Space::Local)));
+            pending.extend(
+                cx.func.insts(block).filter(|&i| cx.func.op(i) == Op::Alloca(Space::Local)),
+            );
         }
         pending.reverse();
         while let Some(alloca) = pending.pop() {
@@ -124,7 +126,9 @@ fn split(func: &mut Function, types: &TypeTable, alloca: InstId) -> Vec<InstId> 
 fn rewrite(func: &mut Function, types: &TypeTable, parts: &[ValueId], ty: TypeId, user: InstId) {
     match func.op(user) {
         Op::Gep => {
-            let Some(index) = constant_index(func, func.arg(user, 1), parts.len() as u32) else { return };
+            let Some(index) = constant_index(func, func.arg(user, 1), parts.len() as u32) else {
+                return;
+            };
             let part = parts[index as usize];
             if func.args(user).len() == 2 {
                 util::replace_and_remove(func, user, part);
