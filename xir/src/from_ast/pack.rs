@@ -7,6 +7,13 @@ use crate::op::{ArithmeticOp, CastOp, ResourceReadOp, ResourceWriteOp};
 use crate::{Op, ValueId};
 use luisac_ast::types::{Scalar, TypeId};
 
+/// Words in a buffer: the index of the first, and how far they are apart.
+#[derive(Clone, Copy)]
+struct Words {
+    first: ValueId,
+    stride: u64,
+}
+
 /// Words of the largest value that is packed word by word.
 const MAX_WORDS: u64 = 1 << 14;
 
@@ -23,11 +30,16 @@ impl Lowerer<'_> {
             let part = self.extract(value, leaves.path(), leaf.ty);
             self.pack_leaf(leaf, part, &mut words)?;
         }
-        let offset = self.word_offset(offset)?;
+        let words_of = self.words(buffer, offset)?;
         for (i, word) in words.into_iter().enumerate() {
             let word = word.unwrap_or_else(|| self.func.u32_constant(0));
-            let index = self.word_index(offset, i)?;
-            self.effect(Op::ResourceWrite(ResourceWriteOp::BufferWrite), &[buffer, index, word]);
+            let index = self.word_index(words_of, i)?;
+            let op = if words_of.stride == 1 {
+                ResourceWriteOp::BufferWrite
+            } else {
+                ResourceWriteOp::ByteBufferWrite
+            };
+            self.effect(Op::ResourceWrite(op), &[buffer, index, word]);
         }
         Ok(())
     }
@@ -101,16 +113,21 @@ impl Lowerer<'_> {
     pub(super) fn unpack(&mut self, args: &[ValueId], ty: TypeId) -> Result<ValueId> {
         let (buffer, offset) = (self.argument(args, 0)?, self.argument(args, 1)?);
         let mut words: Vec<Option<ValueId>> = vec![None; self.word_count(ty)?];
-        let offset = self.word_offset(offset)?;
+        let words_of = self.words(buffer, offset)?;
         let mut parts = Vec::new();
         for leaf in Leaves::new(self.types, ty) {
             let first = (leaf.offset / 4) as usize;
             let last = ((leaf.offset + self.types.size(leaf.ty) - 1) / 4) as usize;
             for i in first..=last {
                 if words.get(i) == Some(&None) {
-                    let index = self.word_index(offset, i)?;
-                    let read = Op::ResourceRead(ResourceReadOp::BufferRead);
-                    words[i] = Some(self.value(read, TypeId::U32, &[buffer, index]));
+                    let index = self.word_index(words_of, i)?;
+                    let op = if words_of.stride == 1 {
+                        ResourceReadOp::BufferRead
+                    } else {
+                        ResourceReadOp::ByteBufferRead
+                    };
+                    words[i] =
+                        Some(self.value(Op::ResourceRead(op), TypeId::U32, &[buffer, index]));
                 }
             }
             parts.push(self.unpack_leaf(leaf, &words)?);
@@ -197,18 +214,24 @@ impl Lowerer<'_> {
         Ok(words as usize)
     }
 
-    /// The offset in 64 bits, so that adding to it does not wrap.
-    fn word_offset(&mut self, offset: ValueId) -> Result<ValueId> {
+    /// Where the words start: in 64 bits, so that adding does not wrap; in bytes for a byte buffer.
+    fn words(&mut self, buffer: ValueId, offset: ValueId) -> Result<Words> {
         let offset = self.as_index(offset)?;
         let signed = self.types.scalar_of(self.ty(offset)).is_some_and(Scalar::is_signed);
-        self.convert(offset, if signed { TypeId::I64 } else { TypeId::U64 })
+        let first = self.convert(offset, if signed { TypeId::I64 } else { TypeId::U64 })?;
+        if !self.is_byte_buffer(self.ty(buffer)) {
+            return Ok(Words { first, stride: 1 });
+        }
+        let four = self.scalar_constant(self.ty(first), 4);
+        let first = self.arithmetic(ArithmeticOp::BinaryMul, &[first, four])?;
+        Ok(Words { first, stride: 4 })
     }
 
-    fn word_index(&mut self, offset: ValueId, i: usize) -> Result<ValueId> {
+    fn word_index(&mut self, words: Words, i: usize) -> Result<ValueId> {
         if i == 0 {
-            return Ok(offset);
+            return Ok(words.first);
         }
-        let step = self.scalar_constant(self.ty(offset), i as u64);
-        self.arithmetic(ArithmeticOp::BinaryAdd, &[offset, step])
+        let step = self.scalar_constant(self.ty(words.first), words.stride * i as u64);
+        self.arithmetic(ArithmeticOp::BinaryAdd, &[words.first, step])
     }
 }

@@ -99,7 +99,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn is_byte_buffer(&self, ty: TypeId) -> bool {
+    pub(super) fn is_byte_buffer(&self, ty: TypeId) -> bool {
         matches!(self.types.kind(ty), TypeKind::Buffer { elem: TypeId::VOID, .. })
     }
 

@@ -84,3 +84,64 @@ fn problems(path: &Path, module: &Module) -> Vec<String> {
     }
     found
 }
+
+/// The members of a JSON object: name and text.
+fn members(text: &str) -> Vec<(&str, &str)> {
+    let (mut depth, mut in_string, mut escaped) = (0, false, false);
+    let (mut start, mut name, mut found) = (0, "", Vec::new());
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => {
+                if in_string && depth == 1 {
+                    name = &text[start..i];
+                }
+                in_string = !in_string;
+                if in_string && depth == 1 {
+                    start = i + 1;
+                }
+            }
+            '{' if !in_string => {
+                depth += 1;
+                if depth == 2 {
+                    start = i;
+                }
+            }
+            '}' if !in_string => {
+                depth -= 1;
+                if depth == 1 {
+                    found.push((name, &text[start..=i]));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn every_callable_of_the_libraries_lowers() {
+    let Some(corpus) = corpus() else { return };
+    let (mut failures, mut count) = (Vec::new(), 0);
+    for path in kernels(&corpus.join("callable-libraries")) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        for (name, module) in members(&text) {
+            let Ok(library) = json::read(module.as_bytes()) else {
+                failures.push(format!("{}: {name} does not read", path.display()));
+                continue;
+            };
+            count += 1;
+            match lower_all(&library, &Options::default()).map(|m| crate::verify::verify(&m)) {
+                Ok(Ok(())) => {}
+                Ok(Err(errors)) => {
+                    failures.push(format!("{}: {name}: {}", path.display(), errors[0]))
+                }
+                Err(errors) => failures.push(format!("{}: {name}: {errors}", path.display())),
+            }
+        }
+    }
+    println!("{count} callables");
+    assert!(count > 30, "only {count} callables found");
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}

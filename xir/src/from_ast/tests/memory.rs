@@ -296,3 +296,27 @@ fn a_constant_index_may_be_out_of_range() {
         vec![k.assign(to, from)]
     }));
 }
+
+#[test]
+fn byte_buffers_are_packed_by_byte_offset() {
+    expect![[r#"
+        kernel @k block(32, 1, 1) (%0: resource buffer<void>, %1: value u32) {
+        b0:
+          %2: vector<u32, 2> = alloca local
+          %3: vector<u32, 2> = load %2
+          %4: u32 = arithmetic extract %3, u32 0
+          %5: u32 = arithmetic extract %3, u32 1
+          %6: u64 = cast static_cast %1
+          %7: u64 = arithmetic binary_mul %6, u64 4
+          resource_write byte_buffer_write %0, %7, %4
+          %8: u64 = arithmetic binary_add %7, u64 4
+          resource_write byte_buffer_write %0, %8, %5
+          return
+        }
+    "#]]
+    .assert_eq(&xir(|k| {
+        let (v, bytes, at) = (k.local(UINT2), k.buffer(VOID), k.value_arg(UINT));
+        let pack = k.call(CallOp::Pack, &[v, bytes, at], VOID);
+        vec![k.effect(pack)]
+    }));
+}

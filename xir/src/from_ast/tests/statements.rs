@@ -3,7 +3,8 @@
 use super::sketch::*;
 use expect_test::expect;
 use luisac_ast::callops::CallOp;
-use luisac_ast::model::{BinaryOp, Stmt};
+use luisac_ast::model::{BinaryOp, Stmt, VariableTag};
+use luisac_ast::types::TypeKind;
 
 #[test]
 fn an_if_falls_through_to_its_merge() {
@@ -252,5 +253,84 @@ fn a_print_keeps_its_format() {
         let a = k.value_arg(FLOAT2);
         let (format, arguments) = (k.function.add_text("{} {{"), k.function.add_exprs(&[a]));
         vec![k.stmt(Stmt::Print { format, arguments })]
+    }));
+}
+
+#[test]
+fn a_ray_query_dispatches_to_its_handlers() {
+    expect![[r#"
+        type T0 = struct<16, vector<f32, 3>, f32>;
+        type T1 = opaque "LC_RayQueryAll";
+        kernel @k block(32, 1, 1) (%0: resource accel, %1: value T0) {
+        b0:
+          %2: T1 = alloca local
+          %3: T1 = resource_query ray_tracing_query_all %0, %1, u32 255
+          store %2, %3
+          ray_query_loop dispatch b1, merge b4
+        b1:
+          ray_query_dispatch %2, exit b4, surface b2, procedural b3
+        b2:
+          ray_query_object_write commit_triangle %2
+          br b1
+        b3:
+          ray_query_object_write commit_procedural %2, f32 0.5
+          br b1
+        b4:
+          ray_query_object_write proceed %2
+          %4: bool = ray_query_object_read is_terminated %2
+          %5: bool = arithmetic unary_bit_not %4
+          return
+        }
+    "#]].assert_eq(&xir(|k| {
+        let accel = k.library.types.intern(TypeKind::Accel).expect("a type");
+        let ray = k.library.types.structure(16, [FLOAT3, FLOAT]).expect("a structure");
+        let query = k.library.types.intern(TypeKind::Custom("LC_RayQueryAll".into()));
+        let query = k.local(query.expect("a type"));
+        let (accel, ray) = (k.arg(VariableTag::Accel, accel), k.value_arg(ray));
+        let (mask, ty) = (k.uint(255), k.ty(query));
+        let start = k.call(CallOp::RayTracingQueryAll, &[accel, ray, mask], ty);
+        let set = k.assign(query, start);
+        let (t, proceed) = (k.float(0.5), k.call(CallOp::RayQueryProceed, &[query], BOOL));
+        let commit = k.call(CallOp::RayQueryCommitTriangle, &[query], VOID);
+        let other = k.call(CallOp::RayQueryCommitProcedural, &[query, t], VOID);
+        let (commit, other) = (k.effect(commit), k.effect(other));
+        let (on_triangle, on_procedural) = (k.scope(&[commit]), k.scope(&[other]));
+        let run = k.stmt(Stmt::RayQuery { query, on_triangle, on_procedural });
+        vec![set, run, k.effect(proceed)]
+    }));
+}
+
+#[test]
+fn differentiation_keeps_its_scope_and_lvalues() {
+    expect![[r#"
+        kernel @k block(32, 1, 1) () {
+        b0:
+          %0: vector<f32, 2> = alloca local
+          autodiff_scope entry b1, merge b2
+        b1:
+          %1: f32 = gep %0, u32 0
+          autodiff requires_gradient %1
+          %2: f32 = gep %0, u32 0
+          autodiff gradient_marker %2, f32 1.0
+          autodiff backward
+          %3: f32 = gep %0, u32 0
+          %4: f32 = autodiff gradient %3
+          %5: f32 = gep %0, u32 0
+          store %5, %4
+          br b2
+        b2:
+          return
+        }
+    "#]].assert_eq(&xir(|k| {
+        let (v, one) = (k.local(FLOAT2), k.float(1.0));
+        let x = k.swizzle(v, "x", FLOAT);
+        let leaf = k.call(CallOp::RequiresGradient, &[x], VOID);
+        let seed = k.call(CallOp::GradientMarker, &[x, one], VOID);
+        let back = k.call(CallOp::Backward, &[], VOID);
+        let gradient = k.call(CallOp::Gradient, &[x], FLOAT);
+        let set = k.assign(x, gradient);
+        let items = [k.effect(leaf), k.effect(seed), k.effect(back), set];
+        let body = k.scope(&items);
+        vec![k.stmt(Stmt::AutoDiff { body })]
     }));
 }
