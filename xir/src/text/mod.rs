@@ -21,11 +21,13 @@
 
 pub mod codes;
 mod constant;
+mod draft;
 mod lexer;
 pub(crate) mod names;
 mod ops;
 mod parse_constant;
 mod parse_function;
+mod parse_inst;
 mod parser;
 mod printer;
 mod types;
