@@ -69,3 +69,31 @@ fn the_corpus_round_trips() {
     assert!(passed >= 220, "{passed} of {} files were read and lowered", files.len());
     println!("{passed} of {} files", files.len());
 }
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/xir.md");
+
+#[test]
+fn the_example_of_the_documentation_is_right() {
+    let page = std::fs::read_to_string(PAGE).expect("docs/xir.md is there");
+    let mut examples = 0;
+    for block in page.split("```xir\n").skip(1) {
+        let example = block.split("```").next().unwrap_or_default();
+        let module = text::parse(example).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(text::print(&module), example);
+        assert_eq!(verify::verify(&module), Ok(()));
+        examples += 1;
+    }
+    assert!(examples > 0);
+}
+
+#[test]
+fn the_documentation_names_every_operation() {
+    let page = std::fs::read_to_string(PAGE).expect("docs/xir.md is there");
+    for op in text::operations() {
+        for word in [Some(op.mnemonic()), op.sub_name()].into_iter().flatten() {
+            // In backticks alone, or first in a line of code.
+            let named = page.contains(&format!("`{word}`")) || page.contains(&format!("`{word} "));
+            assert!(named, "`{word}` is missing");
+        }
+    }
+}

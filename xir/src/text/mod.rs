@@ -34,6 +34,7 @@ mod types;
 
 pub use codes::CODES;
 pub(crate) use names as words;
+pub use ops::operations;
 pub use parser::{looks_like_text, parse};
 pub(crate) use printer::print_lines;
 pub use printer::{print, print_function, print_type};

@@ -45,7 +45,7 @@ const SINGLE: [Op; 24] = [
 ];
 
 /// Every operation there is, in table order.
-pub(super) fn all() -> impl Iterator<Item = Op> {
+pub fn operations() -> impl Iterator<Item = Op> {
     let families = [Op::Alloca(Space::Local), Op::Alloca(Space::Shared)]
         .into_iter()
         .chain(ArithmeticOp::ALL.iter().map(|&o| Op::Arithmetic(o)))
@@ -65,7 +65,7 @@ type Names = FxHashMap<&'static str, (Lookup, FxHashMap<&'static str, Op>)>;
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
     let mut names = Names::default();
-    for op in all() {
+    for op in operations() {
         let entry = names.entry(op.mnemonic()).or_insert((Lookup::Op(op), FxHashMap::default()));
         if let Some(sub) = op.sub_name() {
             entry.0 = Lookup::Family;

@@ -140,7 +140,7 @@ fn random_function(
 
 #[test]
 fn random_modules_round_trip() {
-    let ops: Vec<Op> = ops::all().collect();
+    let ops: Vec<Op> = ops::operations().collect();
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let mut module = Module::new();

@@ -262,7 +262,7 @@ fn long_constants_are_declared_once() {
 
 #[test]
 fn every_operation_has_its_name() {
-    for op in ops::all() {
+    for op in ops::operations() {
         let found = match ops::lookup(op.mnemonic()) {
             Some(ops::Lookup::Op(found)) => Some(found),
             _ => ops::lookup_in(op.mnemonic(), op.sub_name().unwrap_or_default()),
