@@ -1,1 +1,3 @@
+//! luisac: an ahead-of-time compiler for LuisaCompute kernels.
 
+pub mod driver;

@@ -1,0 +1,305 @@
+//! The one declaration of the command line: help, completions and man pages come from it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Ahead-of-time compiler for LuisaCompute kernels.
+#[derive(Debug, Parser)]
+#[command(name = "luisac", version, propagate_version = true, subcommand_required = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How messages are shown; holds for every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Form of diagnostics on standard error.
+    #[arg(long, global = true, value_enum, default_value_t = MessageFormat::Human)]
+    pub message_format: MessageFormat,
+    /// When to use colour. NO_COLOR is respected.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Say nothing but errors.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// Pictures with the source lines.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compile kernels.
+    Compile(CompileCommand),
+    /// Compile for a device here and run it once.
+    Run(RunCommand),
+    /// Read and validate, emit nothing.
+    Check(CheckCommand),
+    /// Show what is in an input or an artifact.
+    Inspect(InspectCommand),
+    /// Run passes on XIR.
+    Opt(OptCommand),
+    /// Explain a diagnostic code.
+    Explain(ExplainCommand),
+    /// List the passes and canned pipelines.
+    Passes(ListCommand),
+    /// List the targets.
+    Targets(ListCommand),
+    /// List the devices of this machine.
+    Devices(ListCommand),
+    /// Write a completion script.
+    Completions {
+        /// The shell to write it for.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual page.
+    Man,
+}
+
+/// What is read, and how the functions in it are chosen.
+#[derive(Debug, Args)]
+pub struct InputOptions {
+    /// Files or folders; `-` is standard input. JSON ASTs, callable libraries or XIR text, told apart by content.
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    /// Take this kernel only; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Vec<String>,
+}
+
+/// How a kernel is compiled.
+#[derive(Debug, Args)]
+pub struct CodeOptions {
+    /// Optimisation level, 0 to 3.
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub opt_level: u8,
+    /// Pipeline that replaces the canned one: `a,b,fix(c,d;max=8),e{option=value}`.
+    #[arg(long, value_name = "PIPELINE")]
+    pub passes: Option<String>,
+    /// Floating-point rules: `precise` keeps every bit, `fast` is within stated bounds.
+    #[arg(long, value_enum, default_value_t = MathOption::Fast)]
+    pub math: MathOption,
+    /// What an index out of range does.
+    #[arg(long, value_enum, default_value_t = BoundsOption::Off)]
+    pub bounds: BoundsOption,
+    /// Line information: JSON pointers as source lines.
+    #[arg(short = 'g')]
+    pub debug_info: bool,
+    /// Block size instead of the kernel's own.
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_size)]
+    pub block: Option<[u32; 3]>,
+    /// Specialise a uniform argument, by position or name; may be repeated.
+    #[arg(long, value_name = "ARG=VALUE")]
+    pub define: Vec<String>,
+    /// Verify the module after every pass.
+    #[arg(long)]
+    pub verify_each: bool,
+    /// Print the XIR after this pass, or after `all`, on standard error.
+    #[arg(long, value_name = "PASS")]
+    pub print_after: Option<String>,
+    /// Print what each pass took on standard error.
+    #[arg(long)]
+    pub time_passes: bool,
+    /// Stop transforming after this many changes.
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+    /// Write a report of all passes: `.json`, or `-` for a table on standard error.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MathOption {
+    Fast,
+    Precise,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BoundsOption {
+    Off,
+    Clamp,
+    Trap,
+}
+
+#[derive(Debug, Args)]
+pub struct CompileCommand {
+    #[command(flatten)]
+    pub input: InputOptions,
+    /// Targets, such as `ptx:sm_90` or `cpu:x86-64-v3`.
+    #[arg(long, required = true, value_name = "T", value_delimiter = ',')]
+    pub target: Vec<String>,
+    /// A file if there is one output, a folder otherwise, `-` for standard output.
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Further files on the way.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
+    pub emit: Vec<Emit>,
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// Write the inputs each output depends on, in make syntax.
+    #[arg(long, value_name = "FILE")]
+    pub dep_file: Option<PathBuf>,
+    /// Number of threads; 0 for all cores.
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub jobs: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// XIR as lowered.
+    Xir,
+    /// XIR after the pipeline.
+    XirOpt,
+    /// LLVM IR.
+    LlvmIr,
+    /// Assembly.
+    Asm,
+    /// The artifact itself, the default.
+    Artifact,
+}
+
+#[derive(Debug, Args)]
+pub struct RunCommand {
+    /// The kernel's file; `-` is standard input.
+    #[arg(value_name = "INPUT")]
+    pub input: PathBuf,
+    /// Take this kernel.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Number of threads on each axis.
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dispatch)]
+    pub dispatch: [u32; 3],
+    /// An argument by position or name: a value, or a file, `zeros:N`, `iota:N`, `random:N:SEED`; may be repeated.
+    #[arg(long, value_name = "ARG=VALUE")]
+    pub arg: Vec<String>,
+    /// Write an argument back after the run: `.npy`, `.png`, `.exr`, or `-` for text; may be repeated.
+    #[arg(long, value_name = "ARG=FILE")]
+    pub out: Vec<String>,
+    /// Where to run.
+    #[arg(long, value_enum, default_value_t = DeviceOption::Cpu)]
+    pub device: DeviceOption,
+    /// Wave width of the interpreter.
+    #[arg(long, value_name = "LANES", default_value_t = 8)]
+    pub wave: u32,
+    /// Print compile, first and median run time.
+    #[arg(long)]
+    pub time: bool,
+    #[command(flatten)]
+    pub code: CodeOptions,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceOption {
+    /// This machine's processor.
+    Cpu,
+    /// The XIR interpreter.
+    Interp,
+    /// NVIDIA GPUs.
+    Cuda,
+    /// Vulkan devices.
+    Vulkan,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckCommand {
+    #[command(flatten)]
+    pub input: InputOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectCommand {
+    /// An input, an artifact's metadata or an archive.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct OptCommand {
+    /// XIR text or any other input; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where the XIR goes; standard output by default.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub pipeline: OptPipeline,
+}
+
+/// The pipeline of `opt`; none by default.
+#[derive(Debug, Args)]
+pub struct OptPipeline {
+    /// The passes: `a,b,fix(c,d;max=8),e{option=value}`.
+    #[arg(long, value_name = "PIPELINE")]
+    pub passes: Option<String>,
+    /// Verify the module after every pass.
+    #[arg(long)]
+    pub verify_each: bool,
+    /// Print the XIR after this pass, or after `all`, on standard error.
+    #[arg(long, value_name = "PASS")]
+    pub print_after: Option<String>,
+    /// Print what each pass took on standard error.
+    #[arg(long)]
+    pub time_passes: bool,
+    /// Stop transforming after this many changes.
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+    /// Write a report of all passes: `.json`, or `-` for a table on standard error.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainCommand {
+    /// A code such as `L0123`.
+    pub code: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ListCommand {
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn numbers(text: &str) -> Result<Vec<u32>, String> {
+    text.split(',')
+        .map(|part| part.trim().parse().map_err(|_| format!("`{part}` is not a number below 2^32")))
+        .collect()
+}
+
+fn parse_size(text: &str) -> Result<[u32; 3], String> {
+    match numbers(text)?.as_slice() {
+        &[x, y, z] => Ok([x, y, z]),
+        _ => Err("three numbers are needed: X,Y,Z".into()),
+    }
+}
+
+fn parse_dispatch(text: &str) -> Result<[u32; 3], String> {
+    match numbers(text)?.as_slice() {
+        &[x] => Ok([x, 1, 1]),
+        &[x, y] => Ok([x, y, 1]),
+        &[x, y, z] => Ok([x, y, z]),
+        _ => Err("one to three numbers are needed: X[,Y[,Z]]".into()),
+    }
+}

@@ -1,0 +1,6 @@
+//! `luisac run`.
+
+mod argument;
+mod element;
+mod npy;
+mod picture;

@@ -1,0 +1,4 @@
+//! read -> lower -> optimise -> emit -> store.
+
+pub mod locate;
+pub mod render;
