@@ -1,3 +1,7 @@
 //! luisac: an ahead-of-time compiler for LuisaCompute kernels.
+//!
+//! The command line and build scripts drive the same [`driver`]: inputs are read and checked ([`driver::input`]), lowered to XIR,
+//! optimised and emitted ([`driver::compile`]).
 
+pub mod codes;
 pub mod driver;

@@ -1,2 +1,7 @@
+//! The `luisac` binary: arguments in, exit code out.
+
 mod cli;
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,4 +1,51 @@
-//! The command line.
+//! The command line: one file a command.
 
+mod check;
+mod code_options;
+mod compile;
+mod inspect;
+mod lists;
+mod messages;
 pub mod options;
+mod opt;
+mod output;
 mod run;
+mod watch;
+
+use clap::{CommandFactory, Parser};
+use messages::{Failure, Messages};
+use options::{Cli, Command};
+use std::process::ExitCode;
+
+/// Arguments in, exit code out.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let messages = Messages::new(&cli.global);
+    match dispatch(&cli.command, &messages) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.into(),
+    }
+}
+
+fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
+    match command {
+        Command::Compile(command) => compile::run(command, messages),
+        Command::Run(command) => run::run(command, messages),
+        Command::Check(command) => check::run(command, messages),
+        Command::Inspect(command) => inspect::run(command, messages),
+        Command::Opt(command) => opt::run(command, messages),
+        Command::Explain(command) => lists::explain(&command.code, messages),
+        Command::Passes(command) => lists::passes(command, messages),
+        Command::Targets(command) => lists::targets(command, messages),
+        Command::Devices(command) => lists::devices(command, messages),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "luisac", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            let rendered = clap_mangen::Man::new(Cli::command()).render(&mut page);
+            rendered.and_then(|()| messages::print(&page)).map_err(|_| Failure::Input)
+        }
+    }
+}

@@ -1,6 +1,206 @@
-//! `luisac run`.
+//! `luisac run`: compile for a device here and run once.
 
 mod argument;
 mod element;
 mod npy;
+mod on_cpu;
+mod on_interp;
 mod picture;
+
+use super::code_options::{code_options, split};
+use super::compile::choose;
+use super::messages::{Failure, Messages};
+use super::options::{DeviceOption, RunCommand};
+use super::output;
+use argument::{Actual, Formal};
+use luisac::codes;
+use luisac::driver::compile;
+use luisac::driver::input::Input;
+use luisac::driver::options::CodeOptions;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_xir::{FunctionId, Module, TypeTable};
+use std::path::Path;
+use std::time::Duration;
+
+/// What was measured.
+#[derive(Default)]
+struct Times {
+    compile: Duration,
+    /// One entry a run; the first includes what happens only once.
+    runs: Vec<Duration>,
+}
+
+/// Runs of a kernel under `--time`.
+const TIMED_RUNS: usize = 9;
+
+/// Everything a device needs.
+struct Launch<'a> {
+    command: &'a RunCommand,
+    options: &'a CodeOptions,
+    messages: &'a Messages,
+    input: &'a Input,
+    kernel: FunctionId,
+    formals: &'a [Formal],
+}
+
+/// Compiles and runs a kernel, and writes arguments back.
+pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
+    let options = code_options(&command.code).map_err(|message| {
+        messages.note(format!("error: {message}"));
+        Failure::Usage
+    })?;
+    if matches!(command.device, DeviceOption::Cuda | DeviceOption::Vulkan) {
+        let name = if command.device == DeviceOption::Cuda { "cuda" } else { "vulkan" };
+        let diagnostic = Diagnostic::error(codes::NO_DEVICE, format!("this build has no device `{name}`"))
+            .with_help("use `--device cpu` or `--device interp`");
+        messages.show(&diagnostic, None);
+        return Err(Failure::Missing);
+    }
+    let input = Input::read(&command.input).map_err(|d| messages.fail(d, None))?;
+    let outcome = run_input(command, &options, messages, &input);
+    outcome.map_err(|diagnostics| messages.fail(diagnostics, Some(&input)))
+}
+
+fn run_input(
+    command: &RunCommand,
+    options: &CodeOptions,
+    messages: &Messages,
+    input: &Input,
+) -> Result<(), Diagnostics> {
+    let (mut module, warnings) = input.module()?;
+    messages.show_all(&warnings, Some(input));
+    let entries: Vec<String> = command.entry.iter().cloned().collect();
+    let kernels = choose(&module, &entries)?;
+    let &[kernel] = kernels.as_slice() else {
+        return Err(Diagnostic::error(codes::MANY_KERNELS, format!("the input holds {} kernels", kernels.len()))
+            .with_help("choose one with `--entry NAME`")
+            .into());
+    };
+    compile::specialise(&mut module, options, parse_define)?;
+    let formals = formals(&module, kernel);
+    let types = module.types.clone();
+    let mut actuals = actuals(command, &module, kernel, &formals)?;
+    let outs = outs(command, &module, kernel)?;
+    let launch = Launch { command, options, messages, input, kernel, formals: &formals };
+    let times = match command.device {
+        DeviceOption::Interp => on_interp::run(&launch, module, &mut actuals)?,
+        _ => on_cpu::run(&launch, module, &mut actuals)?,
+    };
+    for (index, path) in outs {
+        write_out(command, &types, (&formals[index], &actuals[index]), &path)?;
+    }
+    if command.time {
+        messages.note(show_times(times));
+    }
+    Ok(())
+}
+
+fn formals(module: &Module, kernel: FunctionId) -> Vec<Formal> {
+    let arguments = &module.functions[kernel].arguments;
+    arguments.iter().map(|a| Formal { name: a.name.as_deref().map(str::to_owned), ty: a.ty }).collect()
+}
+
+/// Converts the value of `--define` for the driver.
+pub fn parse_define(module: &Module, kernel: FunctionId, index: usize, text: &str) -> Result<Vec<u8>, String> {
+    let argument = &module.functions[kernel].arguments[index];
+    let formal = Formal { name: None, ty: argument.ty };
+    match argument::parse(&module.types, &formal, text)? {
+        Actual::Value(bytes) => Ok(bytes),
+        _ => Err("only uniform arguments can be made constant".into()),
+    }
+}
+
+fn actuals(
+    command: &RunCommand,
+    module: &Module,
+    kernel: FunctionId,
+    formals: &[Formal],
+) -> Result<Vec<Actual>, Diagnostics> {
+    let mut found: Vec<Option<Actual>> = vec![None; formals.len()];
+    let mut wrong = Diagnostics::new();
+    for text in &command.arg {
+        match one_actual(module, kernel, formals, text) {
+            Ok((index, actual)) => found[index] = Some(actual),
+            Err(diagnostic) => wrong.push(diagnostic),
+        }
+    }
+    for (word, _) in &define_names(command) {
+        // A constant argument needs no value: whatever it is given is not read.
+        let index = compile::find_argument(module, kernel, word)?;
+        found[index].get_or_insert_with(|| Actual::Value(vec![0; module.types.size(formals[index].ty) as usize]));
+    }
+    for (index, (formal, actual)) in formals.iter().zip(&found).enumerate() {
+        if actual.is_none() && wrong.is_empty() {
+            let ty = module.types.description(formal.ty);
+            wrong.push(
+                Diagnostic::error(codes::MISSING_ARGUMENT, format!("argument {index} of type `{ty}` has no value"))
+                    .with_help(format!("add `--arg {index}=…`")),
+            );
+        }
+    }
+    if wrong.is_empty() { Ok(found.into_iter().flatten().collect()) } else { Err(wrong) }
+}
+
+fn define_names(command: &RunCommand) -> Vec<(String, String)> {
+    command.code.define.iter().filter_map(|d| split(d, "--define").ok()).collect()
+}
+
+fn one_actual(
+    module: &Module,
+    kernel: FunctionId,
+    formals: &[Formal],
+    text: &str,
+) -> Result<(usize, Actual), Diagnostic> {
+    let bad = |message: String| Diagnostic::error(codes::BAD_ARGUMENT, message);
+    let (word, value) = split(text, "--arg").map_err(bad)?;
+    let index = compile::find_argument(module, kernel, &word)?;
+    let actual = argument::parse(&module.types, &formals[index], &value);
+    actual.map(|a| (index, a)).map_err(|message| bad(format!("argument {word}: {message}")))
+}
+
+fn outs(command: &RunCommand, module: &Module, kernel: FunctionId) -> Result<Vec<(usize, String)>, Diagnostics> {
+    let mut outs = Vec::new();
+    for text in &command.out {
+        let (word, path) =
+            split(text, "--out").map_err(|m| Diagnostic::error(codes::BAD_ARGUMENT, m))?;
+        outs.push((compile::find_argument(module, kernel, &word)?, path));
+    }
+    Ok(outs)
+}
+
+fn write_out(
+    command: &RunCommand,
+    types: &TypeTable,
+    (formal, actual): (&Formal, &Actual),
+    path: &str,
+) -> Result<(), Diagnostics> {
+    let array = argument::to_array(types, formal, actual);
+    let bytes = argument::encode(array, path, command.dispatch)
+        .map_err(|m| Diagnostic::error(codes::CANNOT_WRITE, format!("`--out …={path}`: {m}")))?;
+    output::write(Path::new(path), &bytes)?;
+    Ok(())
+}
+
+fn show_times(mut times: Times) -> String {
+    let ms = |d: Duration| d.as_secs_f64() * 1e3;
+    let first = times.runs.first().copied().unwrap_or_default();
+    times.runs.sort();
+    let median = times.runs.get(times.runs.len() / 2).copied().unwrap_or_default();
+    format!(
+        "compile {:.3} ms, first run {:.3} ms, median of {} runs {:.3} ms",
+        ms(times.compile),
+        ms(first),
+        times.runs.len(),
+        ms(median)
+    )
+}
+
+/// What the kernel printed, on standard output.
+fn show_output(lines: &[String]) -> Result<(), Diagnostic> {
+    let mut text = lines.join("\n");
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    super::messages::print(text.as_bytes())
+        .map_err(|e| Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")))
+}

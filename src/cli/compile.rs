@@ -1,0 +1,223 @@
+//! `luisac compile`.
+
+use super::code_options::code_options;
+use super::messages::{Failure, Messages};
+use super::options::{CompileCommand, Emit};
+use super::output::{self, Destination, file_name};
+use super::run::parse_define;
+use super::watch;
+use luisac::codes;
+use luisac::driver::compile::{self, TargetChoice, Watch};
+use luisac::driver::input::{self, Input};
+use luisac::driver::options::CodeOptions;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_targets::Artifact;
+use luisac_xir::{FunctionId, Module, text};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A file that is to be written.
+struct Output {
+    name: String,
+    /// Whether it is the artifact, which alone may go to a file named by `-o`.
+    is_artifact: bool,
+    bytes: Vec<u8>,
+}
+
+struct Job<'a> {
+    command: &'a CompileCommand,
+    options: &'a CodeOptions,
+    targets: &'a [TargetChoice],
+    messages: &'a Messages,
+}
+
+/// Compiles all inputs for all targets; goes on after a failure.
+pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure> {
+    let usage = |message: String| {
+        messages.note(format!("error: {message}"));
+        Failure::Usage
+    };
+    let options = code_options(&command.code).map_err(usage)?;
+    let targets: Result<Vec<_>, _> = command.target.iter().map(|w| TargetChoice::parse(w)).collect();
+    let targets = targets.map_err(|d| {
+        messages.show(&d, None);
+        Failure::Usage
+    })?;
+    let files = input::expand(&command.input.inputs).map_err(|d| messages.fail(d, None))?;
+    let job = Job { command, options: &options, targets: &targets, messages };
+    let results = job.all(&files);
+    let mut outputs = Vec::new();
+    let mut failed = false;
+    for result in results {
+        match result {
+            Ok(mut of_input) => outputs.append(&mut of_input),
+            Err(Failure::Input) => failed = true,
+            Err(other) => return Err(other),
+        }
+    }
+    job.write(&files, outputs)?;
+    if failed { Err(Failure::Input) } else { Ok(()) }
+}
+
+impl Job<'_> {
+    fn all(&self, files: &[PathBuf]) -> Vec<Result<Vec<Output>, Failure>> {
+        if files.len() == 1 || self.command.jobs == 1 {
+            return files.iter().map(|f| self.one(f)).collect();
+        }
+        let work = || files.par_iter().map(|f| self.one(f)).collect();
+        match rayon::ThreadPoolBuilder::new().num_threads(self.command.jobs).build() {
+            Ok(pool) => pool.install(work),
+            Err(_) => files.iter().map(|f| self.one(f)).collect(),
+        }
+    }
+
+    /// Compiles one input for all targets.
+    fn one(&self, file: &Path) -> Result<Vec<Output>, Failure> {
+        let input = Input::read(file).map_err(|d| self.messages.fail(d, None))?;
+        self.outputs(&input).map_err(|d| self.messages.fail(d, Some(&input)))
+    }
+
+    fn outputs(&self, input: &Input) -> Result<Vec<Output>, Diagnostics> {
+        let (mut module, warnings) = input.module()?;
+        self.messages.show_all(&warnings, Some(input));
+        let kernels = choose(&module, &self.command.input.entry)?;
+        compile::specialise(&mut module, self.options, parse_define)?;
+        let mut outputs = Vec::new();
+        if self.command.emit.contains(&Emit::Xir) {
+            outputs.push(Output { name: format!("{}.xir", file_name(&input.stem)), is_artifact: false, bytes: text::print(&module).into_bytes() });
+        }
+        for (i, choice) in self.targets.iter().enumerate() {
+            let module = if i + 1 == self.targets.len() { std::mem::take(&mut module) } else { module.clone() };
+            self.target(input, module, &kernels, choice, &mut outputs)?;
+        }
+        Ok(outputs)
+    }
+
+    fn target(
+        &self,
+        input: &Input,
+        mut module: Module,
+        kernels: &[FunctionId],
+        choice: &TargetChoice,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), Diagnostics> {
+        let code = &self.command.code;
+        let pipeline = compile::pipeline_for(self.options, choice.target)?;
+        let mut printer = watch::printer(code.print_after.as_deref());
+        let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
+        let report = compile::optimise(&mut module, &pipeline, self.options, &mut watch)?;
+        watch::finish(self.messages, &report, code.time_passes, code.report.as_deref())?;
+        let several = self.targets.iter().filter(|t| t.target.name() == choice.target.name()).count() > 1;
+        let suffix = if several { format!(".{}", file_name(&choice.detail)) } else { String::new() };
+        if self.command.emit.contains(&Emit::XirOpt) {
+            let name = format!("{}{suffix}.{}.xir", file_name(&input.stem), choice.target.name());
+            outputs.push(Output { name, is_artifact: false, bytes: text::print(&module).into_bytes() });
+        }
+        let wants = |kind| self.command.emit.contains(&kind);
+        if !self.command.emit.is_empty() && !wants(Emit::Artifact) && !wants(Emit::LlvmIr) && !wants(Emit::Asm) {
+            return Ok(());
+        }
+        let mut emit = compile::emit_options(input, self.options, choice);
+        emit.llvm_ir = wants(Emit::LlvmIr);
+        emit.asm = wants(Emit::Asm);
+        for &kernel in kernels {
+            let artifact = compile::emit(&module, kernel, choice, &emit)?;
+            let stem = format!("{}{suffix}", file_name(&module.functions[kernel].name));
+            self.artifact(artifact, &stem, choice, outputs);
+        }
+        Ok(())
+    }
+
+    fn artifact(&self, artifact: Artifact, stem: &str, choice: &TargetChoice, outputs: &mut Vec<Output>) {
+        for extra in artifact.texts {
+            let name = format!("{stem}.{}.{}", choice.target.name(), extra.extension);
+            outputs.push(Output { name, is_artifact: false, bytes: extra.text.into_bytes() });
+        }
+        if !self.command.emit.is_empty() && !self.command.emit.contains(&Emit::Artifact) {
+            return;
+        }
+        let json = artifact.metadata.to_json().into_bytes();
+        outputs.push(Output { name: format!("{stem}.{}", artifact.extension), is_artifact: true, bytes: artifact.code });
+        outputs.push(Output { name: format!("{stem}.{}.json", choice.target.name()), is_artifact: false, bytes: json });
+    }
+
+    fn write(&self, files: &[PathBuf], outputs: Vec<Output>) -> Result<(), Failure> {
+        self.refuse_clashes(&outputs)?;
+        let artifacts = outputs.iter().filter(|o| o.is_artifact).count();
+        let single = artifacts == 1 || (artifacts == 0 && outputs.len() == 1);
+        let destination = Destination::new(self.command.output.as_deref(), single)
+            .map_err(|d| self.messages.fail(d, None))?;
+        let mut written = Vec::new();
+        for output in &outputs {
+            let path = if output.is_artifact || outputs.len() == 1 {
+                destination.file(&output.name)
+            } else {
+                let Some(path) = beside(&destination, &output.name, artifacts == 0) else { continue };
+                path
+            };
+            output::write(&path, &output.bytes).map_err(|d| self.messages.fail(d, None))?;
+            written.push(path);
+        }
+        self.write_dep_file(files, &written)
+    }
+
+    fn refuse_clashes(&self, outputs: &[Output]) -> Result<(), Failure> {
+        let mut names = BTreeSet::new();
+        for output in outputs {
+            if !names.insert(&output.name) {
+                let message = format!("two outputs would be called `{}`", output.name);
+                let diagnostic = Diagnostic::error(codes::OUTPUT_CLASH, message)
+                    .with_help("compile them by separate calls into different folders");
+                return Err(self.messages.fail(diagnostic, None));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_dep_file(&self, files: &[PathBuf], written: &[PathBuf]) -> Result<(), Failure> {
+        let Some(path) = &self.command.dep_file else { return Ok(()) };
+        let list = |paths: &[PathBuf]| paths.iter().map(|p| make_escape(p)).collect::<Vec<_>>().join(" ");
+        let text = format!("{}: {}\n", list(written), list(files));
+        output::write(path, text.as_bytes()).map_err(|d| self.messages.fail(d, None))
+    }
+}
+
+/// Where a file that goes beside the artifact is written: nowhere if that goes to a stream.
+fn beside(destination: &Destination, name: &str, stream_alone: bool) -> Option<PathBuf> {
+    match destination {
+        Destination::Stdout => stream_alone.then(|| PathBuf::from("-")),
+        Destination::Folder(folder) => Some(folder.join(name)),
+        Destination::File(path) if output::is_special(path) => None,
+        Destination::File(path) => {
+            // `KERNEL.ptx.json` beside `-o a.ptx` is `a.ptx.json`.
+            let tail = name.split('.').rev().take(2).collect::<Vec<_>>();
+            let tail = tail.into_iter().rev().collect::<Vec<_>>().join(".");
+            Some(path.with_extension(tail))
+        }
+    }
+}
+
+fn make_escape(path: &Path) -> String {
+    path.display().to_string().replace('$', "$$").replace(' ', "\\ ").replace('#', "\\#")
+}
+
+/// The kernels to compile.
+pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<FunctionId>, Diagnostic> {
+    let kernels: Vec<FunctionId> = module.kernels().collect();
+    let names: Vec<&str> = kernels.iter().map(|&k| module.functions[k].name.as_str()).collect();
+    if kernels.is_empty() {
+        return Err(Diagnostic::error(codes::NO_INPUT, "the input holds no kernel")
+            .with_help("give an input that has an entry function"));
+    }
+    for entry in entries {
+        if !names.contains(&entry.as_str()) {
+            return Err(Diagnostic::error(codes::NO_SUCH_ENTRY, format!("there is no kernel `{entry}`"))
+                .with_help(format!("the kernels are {}", names.join(", "))));
+        }
+    }
+    Ok(kernels
+        .into_iter()
+        .filter(|&k| entries.is_empty() || entries.contains(&module.functions[k].name))
+        .collect())
+}

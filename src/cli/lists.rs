@@ -1,0 +1,73 @@
+//! What there is: `passes`, `targets`, `devices`, `explain`.
+
+use super::messages::{Failure, Messages, print};
+use super::options::ListCommand;
+use luisac::codes;
+use luisac_ast::diagnostic::{Code, Diagnostic};
+use serde_json::{Value, json};
+
+fn show(messages: &Messages, as_json: bool, value: Value, table: String) -> Result<(), Failure> {
+    let text = if as_json { format!("{value:#}\n") } else { table };
+    print(text.as_bytes()).map_err(|e| {
+        messages.fail(Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")), None)
+    })
+}
+
+/// `luisac passes`.
+pub fn passes(command: &ListCommand, messages: &Messages) -> Result<(), Failure> {
+    let mut table = String::new();
+    let mut list = Vec::new();
+    for pass in luisac_passes::registry::PASSES {
+        let d = pass.declaration;
+        table.push_str(&format!("{:<30} {}\n", d.name, d.summary));
+        list.push(json!({
+            "name": d.name,
+            "summary": d.summary,
+            "description": d.description,
+            "requires": d.requires.to_string(),
+            "establishes": d.establishes.to_string(),
+            "options": d.options.iter().map(|o| json!({"name": o.name, "default": o.default, "summary": o.summary})).collect::<Vec<_>>(),
+            "counters": d.counters.iter().map(|c| json!({"name": c.name, "summary": c.summary})).collect::<Vec<_>>(),
+        }));
+    }
+    let mut canned = serde_json::Map::new();
+    table.push_str("\ncanned pipelines\n");
+    for (name, text) in luisac_passes::CANS {
+        table.push_str(&format!("@{name:<29} {text}\n"));
+        canned.insert(format!("@{name}"), (*text).into());
+    }
+    show(messages, command.json, json!({"passes": list, "pipelines": canned}), table)
+}
+
+/// `luisac targets`.
+pub fn targets(command: &ListCommand, messages: &Messages) -> Result<(), Failure> {
+    let mut table = String::new();
+    let mut list = Vec::new();
+    for target in luisac_targets::targets() {
+        table.push_str(&format!("{:<6} {}\n       {}\n", target.name(), target.summary(), target.details().join(", ")));
+        list.push(json!({"name": target.name(), "summary": target.summary(), "details": target.details()}));
+    }
+    show(messages, command.json, json!({"targets": list}), table)
+}
+
+/// `luisac devices`.
+pub fn devices(command: &ListCommand, messages: &Messages) -> Result<(), Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let value = json!({"devices": [
+        {"name": "cpu", "threads": threads},
+        {"name": "interp"},
+    ]});
+    let table = format!("cpu     this machine's processor, {threads} threads\ninterp  the XIR interpreter\n");
+    show(messages, command.json, value, table)
+}
+
+/// `luisac explain`.
+pub fn explain(code: &str, messages: &Messages) -> Result<(), Failure> {
+    let Some(info) = Code::parse(code).and_then(codes::find) else {
+        let diagnostic = Diagnostic::error(codes::UNKNOWN_CODE, format!("there is no code `{code}`"))
+            .with_help("codes look like L0123; copy one from a diagnostic");
+        return Err(messages.fail(diagnostic, None));
+    };
+    let text = format!("{}: {}\n\n{}\n\nWhat to do: {}\n", info.code, info.title, info.explanation, info.remedy);
+    show(messages, false, Value::Null, text)
+}

@@ -1,0 +1,93 @@
+//! Diagnostics on standard error, and how a command ends.
+
+use super::options::{Color, Global, MessageFormat};
+use luisac::driver::input::Input;
+use luisac::driver::render::{SourceText, json_line, picture};
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Why a command did not do its work; the messages are out already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The input is wrong, or something could not be compiled.
+    Input,
+    /// Wrong use of the command line.
+    Usage,
+    /// A tool, library or device is missing.
+    Missing,
+}
+
+impl From<Failure> for ExitCode {
+    fn from(failure: Failure) -> ExitCode {
+        ExitCode::from(match failure {
+            Failure::Input => 1,
+            Failure::Usage => 2,
+            Failure::Missing => 3,
+        })
+    }
+}
+
+/// Shows diagnostics as the user asked for.
+pub struct Messages {
+    format: MessageFormat,
+    color: bool,
+    quiet: bool,
+}
+
+impl Messages {
+    /// By the global flags, the environment and the terminal.
+    pub fn new(global: &Global) -> Messages {
+        let color = match global.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal()
+            }
+        };
+        Messages { format: global.message_format, color, quiet: global.quiet }
+    }
+
+    /// Shows one diagnostic; warnings only if the user wants to hear.
+    pub fn show(&self, diagnostic: &Diagnostic, input: Option<&Input>) {
+        if self.quiet && !diagnostic.is_error() {
+            return;
+        }
+        let source = input.map(|i| SourceText { name: &i.name, bytes: i.bytes() });
+        let text = match self.format {
+            MessageFormat::Human => picture(diagnostic, source, self.color),
+            MessageFormat::Json => json_line(diagnostic, source),
+        };
+        // Standard error may be closed; there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+    }
+
+    /// Shows them all.
+    pub fn show_all(&self, diagnostics: &Diagnostics, input: Option<&Input>) {
+        for diagnostic in &diagnostics.0 {
+            self.show(diagnostic, input);
+        }
+    }
+
+    /// Shows them all, as the reason for a failure.
+    pub fn fail(&self, diagnostics: impl Into<Diagnostics>, input: Option<&Input>) -> Failure {
+        self.show_all(&diagnostics.into(), input);
+        Failure::Input
+    }
+
+    /// A line for people; not shown with `--quiet` or as JSON.
+    pub fn note(&self, line: impl AsRef<str>) {
+        if !self.quiet && self.format == MessageFormat::Human {
+            let _ = writeln!(std::io::stderr(), "{}", line.as_ref());
+        }
+    }
+}
+
+/// Writes to standard output. A reader that went away is no error of ours.
+pub fn print(bytes: &[u8]) -> Result<(), std::io::Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

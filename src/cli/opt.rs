@@ -1,0 +1,36 @@
+//! `luisac opt`: XIR in, XIR out.
+
+use super::messages::{Failure, Messages};
+use super::options::OptCommand;
+use super::{output, watch};
+use luisac::driver::compile::{self, Watch};
+use luisac::driver::input::{self, Input};
+use luisac::driver::options::CodeOptions;
+use luisac_ast::diagnostic::Diagnostics;
+use luisac_passes::Pipeline;
+use luisac_xir::text;
+use std::path::Path;
+
+/// Runs the passes asked for and prints the module.
+pub fn run(command: &OptCommand, messages: &Messages) -> Result<(), Failure> {
+    let input = Input::read(&command.file).map_err(|d| messages.fail(d, None))?;
+    optimise(command, messages, &input).map_err(|d| messages.fail(d, Some(&input)))
+}
+
+fn optimise(command: &OptCommand, messages: &Messages, input: &Input) -> Result<(), Diagnostics> {
+    let (mut module, warnings) = input.module()?;
+    messages.show_all(&warnings, Some(input));
+    let flags = &command.pipeline;
+    if let Some(text) = &flags.passes {
+        let pipeline = Pipeline::parse(text)?;
+        let mut printer = watch::printer(flags.print_after.as_deref());
+        let mut watch = Watch { verify_each: flags.verify_each, after: Some(&mut printer) };
+        let options = CodeOptions { fuel: flags.fuel, ..CodeOptions::default() };
+        let report = compile::optimise(&mut module, &pipeline, &options, &mut watch)?;
+        watch::finish(messages, &report, flags.time_passes, flags.report.as_deref())?;
+        input::verified(&module)?;
+    }
+    let path = command.output.as_deref().unwrap_or(Path::new("-"));
+    output::write(path, text::print(&module).as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The device `interp`: the XIR interpreter, judge of all others.
+
+use super::argument::{Actual, ImageData};
+use super::{Launch, TIMED_RUNS, Times};
+use luisac::codes;
+use luisac::driver::compile::{self, Watch};
+use luisac_artifact::metadata::BoundsMode;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_xir::interp::{self, Arg};
+use luisac_xir::Module;
+use std::time::Instant;
+
+pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Result<Times, Diagnostics> {
+    let mut times = Times::default();
+    let start = Instant::now();
+    let code = &launch.command.code;
+    if let Some(pipeline) = compile::pipeline_for_interpreter(launch.options)? {
+        let mut printer = super::super::watch::printer(code.print_after.as_deref());
+        let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
+        let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
+        super::super::watch::finish(launch.messages, &report, code.time_passes, code.report.as_deref())?;
+    }
+    times.compile = start.elapsed();
+    let config = interp::Launch {
+        wave_width: launch.command.wave,
+        bounds: match launch.options.bounds {
+            BoundsMode::Off => interp::Bounds::Off,
+            BoundsMode::Clamp => interp::Bounds::Clamp,
+            BoundsMode::Trap => interp::Bounds::Trap,
+        },
+        ..interp::Launch::new(launch.command.dispatch)
+    };
+    let runs = if launch.command.time { TIMED_RUNS } else { 1 };
+    for i in 0..runs {
+        let mut args: Vec<Arg> = actuals.iter().map(to_arg).collect();
+        let start = Instant::now();
+        let outcome = interp::run(&module, launch.kernel, &mut args, &config)
+            .map_err(|fault| failed(&fault))?;
+        times.runs.push(start.elapsed());
+        if i == 0 {
+            super::show_output(&outcome.lines)?;
+            for warning in &outcome.warnings {
+                launch.messages.note(format!("warning: {warning}"));
+            }
+        }
+        if i + 1 == runs {
+            args.into_iter().zip(actuals.iter_mut()).for_each(|(arg, actual)| take_back(arg, actual));
+        }
+    }
+    Ok(times)
+}
+
+fn to_arg(actual: &Actual) -> Arg {
+    match actual {
+        Actual::Value(bytes) => Arg::Value(bytes.clone()),
+        Actual::Buffer { bytes, .. } => Arg::Buffer(bytes.clone()),
+        Actual::Image(ImageData { storage, size, bytes }) => Arg::Image {
+            storage: interp::PixelStorage::from_number(storage.number()),
+            width: size[0],
+            height: size[1],
+            depth: size[2],
+            data: bytes.clone(),
+        },
+    }
+}
+
+fn take_back(arg: Arg, actual: &mut Actual) {
+    match (arg, actual) {
+        (Arg::Buffer(new), Actual::Buffer { bytes, .. }) => *bytes = new,
+        (Arg::Image { data: new, .. }, Actual::Image(data)) => data.bytes = new,
+        _ => {}
+    }
+}
+
+fn failed(fault: &interp::Fault) -> Diagnostics {
+    fault.diagnostic().into()
+}

@@ -1,0 +1,34 @@
+//! Diagnostic codes of the driver and the command line, and the table of all codes there are.
+
+use luisac_ast::diagnostic::{Code, CodeInfo};
+
+luisac_ast::codes! {
+    /// Codes of the driver and the command line.
+    pub static CODES;
+    UNREADABLE = 1200 "an input cannot be read", "The file or folder does not exist, or the system does not let this process read it.", "Check the path and its rights.";
+    NO_INPUT = 1201 "there is nothing to compile", "A folder was given that holds no input, or the inputs hold no kernel.", "Give files that LuisaCompute serialized, or folders that hold some.";
+    UNKNOWN_CONTENT = 1202 "the content is no input of luisac", "Inputs are told apart by content: a JSON AST starts with `{`, XIR text with `module` or a comment, a callable library with its own header.", "Check that the file is what LuisaCompute serialized and is complete.";
+    NO_SUCH_ENTRY = 1203 "there is no such kernel", "`--entry` names a kernel that the input does not hold.", "Use one of the names that `luisac inspect` lists.";
+    BAD_ARGUMENT = 1204 "an argument does not fit the kernel", "The value or file given for an argument cannot be converted to the argument's type.", "`luisac inspect` lists the arguments with their types.";
+    NO_SUCH_ARGUMENT = 1205 "there is no such argument", "Arguments go by position, from 0, captured resources first, or by name where the input has names.", "`luisac inspect` lists the arguments.";
+    MISSING_ARGUMENT = 1206 "an argument is missing", "Every argument of the kernel needs a value.", "Add `--arg POSITION=VALUE`.";
+    CANNOT_WRITE = 1207 "a file cannot be written", "The system refused to write an output; nothing was left behind.", "Check the path, its rights and the free space.";
+    BLOCK_SIZE = 1208 "the block size is out of range", "A block has 1 to 1024 threads, and at most 64 along z.", "Choose a smaller block.";
+    BAD_REPORT = 1209 "a report cannot be made", "The path given to `--report` has no known ending.", "Use a path that ends in `.json`, or `-` for a table.";
+    MANY_KERNELS = 1210 "one kernel is needed", "`run` takes an input with one kernel, or the name of one.", "Add `--entry NAME`.";
+    OUTPUT_CLASH = 1211 "two outputs would have the same name", "Several kernels or targets would be written to the same file.", "Give a folder as `-o`, or other names to the kernels.";
+    RUN_FAILED = 1212 "the run failed", "The device stopped the kernel or refused to start it.", "The message says what happened and where.";
+    NO_DEVICE = 1213 "the device is not available", "This build or machine does not have the device that was asked for.", "Use `--device cpu` or `--device interp`.";
+    UNKNOWN_CODE = 1214 "there is no such code", "Codes look like L0123.", "Copy the code from a diagnostic.";
+    NOT_VERIFIED = 1215 "the XIR is not valid", "The verifier found that the module breaks an invariant of XIR.", "Mend the XIR text; if luisac wrote it, report a bug with the input.";
+}
+
+/// The tables of all crates.
+pub fn tables() -> [&'static [CodeInfo]; 5] {
+    [luisac_ast::CODES, luisac_xir::CODES, luisac_passes::CODES, luisac_targets::CODES, CODES]
+}
+
+/// What there is to say about a code.
+pub fn find(code: Code) -> Option<&'static CodeInfo> {
+    tables().into_iter().flatten().find(|info| info.code == code)
+}

@@ -1,0 +1,203 @@
+//! From a lowered module to artifacts: specialise, optimise, emit.
+
+use super::input::Input;
+use super::options::CodeOptions;
+use crate::codes;
+use luisac_artifact::metadata::MathMode;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_passes::{Canned, Level, Pipeline, Report, RunOptions, TargetForm, canned};
+use luisac_targets::{Artifact, EmitOptions, OptLevel, Provenance, Target};
+use luisac_xir::op::ArithmeticOp;
+use luisac_xir::{FunctionId, FunctionKind, Module, Scalar};
+
+/// What happens around the passes, beside the transformation itself.
+#[derive(Default)]
+pub struct Watch<'a> {
+    pub verify_each: bool,
+    /// Called after every pass with its name.
+    pub after: Option<&'a mut dyn FnMut(&str, &Module)>,
+}
+
+/// A target with its canonical detail.
+#[derive(Clone)]
+pub struct TargetChoice {
+    pub target: &'static dyn Target,
+    pub detail: String,
+}
+
+impl TargetChoice {
+    /// Reads `ptx:sm_90`.
+    ///
+    /// # Errors
+    /// A diagnostic that lists what there is.
+    pub fn parse(word: &str) -> Result<TargetChoice, Diagnostic> {
+        let (target, detail) = luisac_targets::find_target(word)?;
+        Ok(TargetChoice { target, detail })
+    }
+
+    /// Name and detail, as on the command line.
+    pub fn label(&self) -> String {
+        format!("{}:{}", self.target.name(), self.detail)
+    }
+}
+
+/// Applies block size and constant arguments to the kernels of a module.
+///
+/// # Errors
+/// `L1208`, `L1205`, `L1204`.
+pub fn specialise(
+    module: &mut Module,
+    options: &CodeOptions,
+    parse: impl Fn(&Module, FunctionId, usize, &str) -> Result<Vec<u8>, String>,
+) -> Result<(), Diagnostics> {
+    let kernels: Vec<FunctionId> = module.kernels().collect();
+    for kernel in kernels {
+        if let Some(block) = options.block {
+            set_block(module, kernel, block)?;
+        }
+        for (argument, value) in &options.defines {
+            let index = find_argument(module, kernel, argument)?;
+            let bytes = parse(module, kernel, index, value).map_err(|message| {
+                Diagnostic::error(codes::BAD_ARGUMENT, format!("`--define {argument}={value}`: {message}"))
+            })?;
+            let function = &mut module.functions[kernel];
+            let (formal, ty) = (function.arguments[index].value, function.arguments[index].ty);
+            let constant = function.constant(ty, bytes);
+            function.replace_all_uses(formal, constant);
+        }
+    }
+    Ok(())
+}
+
+fn set_block(module: &mut Module, kernel: FunctionId, block: [u32; 3]) -> Result<(), Diagnostics> {
+    let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
+    if block.contains(&0) || block[2] > 64 || threads > 1024 {
+        let message = format!("a block of {}x{}x{} threads is out of range", block[0], block[1], block[2]);
+        return Err(Diagnostic::error(codes::BLOCK_SIZE, message)
+            .with_help("a block has 1 to 1024 threads, and at most 64 along z")
+            .into());
+    }
+    module.functions[kernel].kind = FunctionKind::Kernel { block_size: block };
+    Ok(())
+}
+
+/// Position of the argument that a position or name means.
+///
+/// # Errors
+/// `L1205` with the arguments there are.
+pub fn find_argument(module: &Module, kernel: FunctionId, word: &str) -> Result<usize, Diagnostic> {
+    let arguments = &module.functions[kernel].arguments;
+    let named = arguments.iter().position(|a| a.name.as_deref() == Some(word));
+    let by_position = word.parse::<usize>().ok().filter(|&i| i < arguments.len());
+    by_position.or(named).ok_or_else(|| {
+        let names: Vec<String> = arguments
+            .iter()
+            .enumerate()
+            .map(|(i, a)| match &a.name {
+                Some(name) => format!("{i} `{name}`: {}", module.types.description(a.ty)),
+                None => format!("{i}: {}", module.types.description(a.ty)),
+            })
+            .collect();
+        Diagnostic::error(codes::NO_SUCH_ARGUMENT, format!("there is no argument `{word}`"))
+            .with_help(format!("the arguments are {}", names.join(", ")))
+    })
+}
+
+fn level(options: &CodeOptions) -> Level {
+    match options.opt_level {
+        OptLevel::O0 => Level::O0,
+        OptLevel::O1 => Level::O1,
+        OptLevel::O2 => Level::O2,
+        OptLevel::O3 => Level::O3,
+    }
+}
+
+/// The pipeline for a target.
+///
+/// # Errors
+/// Of `--passes`: what is wrong with it.
+pub fn pipeline_for(options: &CodeOptions, target: &dyn Target) -> Result<Pipeline, Diagnostic> {
+    let keeps = |op: &&ArithmeticOp| target.keeps_native(**op, Scalar::F32, options.math);
+    let native: Vec<&'static str> = ArithmeticOp::ALL.iter().filter(keeps).map(|op| op.name()).collect();
+    let form = if target.form().structured { TargetForm::Structured } else { TargetForm::FlatScalar };
+    match &options.passes {
+        Some(text) => {
+            let mut pipeline = Pipeline::parse(text)?;
+            if options.math == MathMode::Fast {
+                pipeline.set_option("fast_math", "true");
+            }
+            if !native.is_empty() {
+                pipeline.set_option("native", &native.join("|"));
+            }
+            Ok(pipeline)
+        }
+        None => canned(&Canned { level: level(options), form, fast_math: options.math == MathMode::Fast, native }),
+    }
+}
+
+/// The pipeline of the interpreter: that of a target which keeps all mathematics, under precise rules.
+///
+/// # Errors
+/// Of `--passes`: what is wrong with it.
+pub fn pipeline_for_interpreter(options: &CodeOptions) -> Result<Option<Pipeline>, Diagnostic> {
+    match &options.passes {
+        Some(text) => Pipeline::parse(text).map(Some),
+        None if options.opt_level == OptLevel::O0 => Ok(None),
+        None => canned(&Canned {
+            level: level(options),
+            form: TargetForm::FlatScalar,
+            fast_math: false,
+            native: Vec::new(),
+        })
+        .map(Some),
+    }
+}
+
+/// Runs a pipeline.
+///
+/// # Errors
+/// A pipeline that does not fit, or a pass that failed.
+pub fn optimise(
+    module: &mut Module,
+    pipeline: &Pipeline,
+    options: &CodeOptions,
+    watch: &mut Watch,
+) -> Result<Report, Diagnostics> {
+    let mut after = |name: &str, module: &Module| {
+        if let Some(after) = watch.after.as_mut() {
+            after(name, module);
+        }
+    };
+    pipeline.run(
+        module,
+        RunOptions { verify_each: watch.verify_each, fuel: options.fuel, after: Some(&mut after) },
+    )
+}
+
+/// What the emission of one input is told.
+pub fn emit_options(input: &Input, options: &CodeOptions, choice: &TargetChoice) -> EmitOptions {
+    let mut emit = EmitOptions::new(choice.detail.clone());
+    emit.math = options.math;
+    emit.bounds = options.bounds;
+    emit.opt_level = options.opt_level;
+    emit.debug_info = options.debug_info;
+    emit.provenance = Provenance {
+        input_hash: blake3::hash(input.bytes()).to_hex().to_string(),
+        options_hash: options.hash(&choice.label()),
+        ..Provenance::default()
+    };
+    emit
+}
+
+/// Compiles one kernel of an optimised module.
+///
+/// # Errors
+/// What the target refuses.
+pub fn emit(
+    module: &Module,
+    kernel: FunctionId,
+    choice: &TargetChoice,
+    options: &EmitOptions,
+) -> Result<Artifact, Diagnostics> {
+    choice.target.emit(module, kernel, options)
+}

@@ -1,0 +1,186 @@
+//! Inputs: files, folders and standard input, told apart by content.
+
+use crate::codes;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::{Library, json};
+use luisac_xir::{Module, from_ast, text, verify};
+use memmap2::Mmap;
+use std::io::Read;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// Files from this size on are mapped instead of read.
+const MAP_FROM: u64 = 16 << 20;
+
+enum Bytes {
+    Owned(Vec<u8>),
+    Mapped(Mmap),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}
+
+/// One input with its content.
+pub struct Input {
+    /// As the user named it; `<stdin>` for `-`.
+    pub name: String,
+    /// The name of a kernel that has none.
+    pub stem: String,
+    bytes: Bytes,
+}
+
+impl Input {
+    /// Reads a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// `L1200`.
+    pub fn read(path: &Path) -> Result<Input, Diagnostic> {
+        if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+            return Ok(Input { name: "<stdin>".into(), stem: "kernel".into(), bytes: Bytes::Owned(bytes) });
+        }
+        let bytes = read_file(path).map_err(|e| unreadable(path, &e))?;
+        let stem = path.file_stem().map_or_else(|| "kernel".into(), |s| s.to_string_lossy().into_owned());
+        Ok(Input { name: path.display().to_string(), stem, bytes })
+    }
+
+    /// An input that is in memory already.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
+        let name = name.into();
+        let stem = Path::new(&name).file_stem().map_or_else(|| name.clone(), |s| s.to_string_lossy().into_owned());
+        Input { name, stem, bytes: Bytes::Owned(bytes) }
+    }
+
+    /// The content.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Reads and checks the AST.
+    ///
+    /// # Errors
+    /// All that is wrong with the input; the second part of the success are warnings.
+    pub fn library(&self) -> Result<(Library, Diagnostics), Diagnostics> {
+        let library = json::read(self.bytes())?;
+        let found = luisac_ast::check::check(&library);
+        if found.has_errors() { Err(found) } else { Ok((library, found)) }
+    }
+
+    /// Reads, checks and lowers to XIR that the verifier passed.
+    ///
+    /// # Errors
+    /// All that is wrong with the input; the second part of the success are warnings.
+    pub fn module(&self) -> Result<(Module, Diagnostics), Diagnostics> {
+        let (mut module, warnings) = match json::detect(self.bytes()) {
+            json::InputKind::XirText => (text::parse(&String::from_utf8_lossy(self.bytes()))?, Diagnostics::new()),
+            json::InputKind::JsonD0 | json::InputKind::JsonV1 | json::InputKind::BinaryLibrary => {
+                let (library, warnings) = self.library()?;
+                (from_ast::lower(&library, &from_ast::Options::default())?, warnings)
+            }
+            json::InputKind::Unknown => return Err(self.unknown_content().into()),
+        };
+        let kernels: Vec<_> = module.kernels().collect();
+        for kernel in kernels {
+            if module.functions[kernel].name.is_empty() {
+                module.functions[kernel].name = self.stem.clone();
+            }
+        }
+        verified(&module)?;
+        Ok((module, warnings))
+    }
+
+    fn unknown_content(&self) -> Diagnostic {
+        let message = if self.bytes().is_empty() {
+            "the input is empty".to_owned()
+        } else {
+            "the content is neither a JSON AST, nor a callable library, nor XIR text".to_owned()
+        };
+        Diagnostic::error(codes::UNKNOWN_CONTENT, message)
+            .with_help("give a file that LuisaCompute's serializer wrote, or XIR text")
+            .at_offset(0)
+    }
+}
+
+/// The verifier's findings as diagnostics.
+///
+/// # Errors
+/// `L1215`, once for each broken invariant.
+pub fn verified(module: &Module) -> Result<(), Diagnostics> {
+    verify::verify(module).map_err(|errors| {
+        Diagnostics(
+            errors.into_iter().map(|e| Diagnostic::error(codes::NOT_VERIFIED, e.to_string())).collect(),
+        )
+    })
+}
+
+fn read_file(path: &Path) -> std::io::Result<Bytes> {
+    let mut file = std::fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory));
+    }
+    if metadata.is_file() && metadata.len() >= MAP_FROM {
+        // SAFETY: the mapping is only read. If another process shortens the file meanwhile, the system ends this one by a signal;
+        // nothing else can come of it, and copying the file would double the memory that a large input needs.
+        return Ok(Bytes::Mapped(unsafe { Mmap::map(&file)? }));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Bytes::Owned(bytes))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error(codes::UNREADABLE, format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// The files that the paths name: folders are all inputs under them, in name order.
+///
+/// # Errors
+/// `L1200` for a folder that cannot be read, `L1201` for one without inputs.
+pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let before = files.len();
+        let mut pending = vec![path.clone()];
+        while let Some(folder) = pending.pop() {
+            let entries = std::fs::read_dir(&folder).map_err(|e| unreadable(&folder, &e))?;
+            for entry in entries {
+                let entry = entry.map_err(|e| unreadable(&folder, &e))?;
+                let kind = entry.file_type().map_err(|e| unreadable(&entry.path(), &e))?;
+                if kind.is_dir() {
+                    pending.push(entry.path());
+                } else if is_input(&entry.path()) {
+                    files.push(entry.path());
+                }
+            }
+        }
+        files[before..].sort();
+        if files.len() == before {
+            let message = format!("the folder `{}` holds no input", path.display());
+            return Err(Diagnostic::error(codes::NO_INPUT, message));
+        }
+    }
+    Ok(files)
+}
+
+/// Whether a file of a folder is an input: by content, read as little as that takes.
+fn is_input(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let mut head = Vec::new();
+    if file.take(4096).read_to_end(&mut head).is_err() {
+        return false;
+    }
+    !matches!(json::detect(&head), json::InputKind::Unknown)
+}

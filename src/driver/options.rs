@@ -1,0 +1,43 @@
+//! How a kernel is compiled, whoever asks: the command line, a build script, a bake.
+
+use luisac_artifact::metadata::{BoundsMode, MathMode};
+use luisac_targets::OptLevel;
+
+/// Everything beside input and target that the code depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeOptions {
+    pub opt_level: OptLevel,
+    /// Replaces the canned pipeline.
+    pub passes: Option<String>,
+    pub math: MathMode,
+    pub bounds: BoundsMode,
+    pub debug_info: bool,
+    /// Replaces the kernel's own block size.
+    pub block: Option<[u32; 3]>,
+    /// Uniform arguments made constant: position or name, and value.
+    pub defines: Vec<(String, String)>,
+    pub fuel: Option<u64>,
+}
+
+impl Default for CodeOptions {
+    fn default() -> CodeOptions {
+        CodeOptions {
+            opt_level: OptLevel::O2,
+            passes: None,
+            math: MathMode::Fast,
+            bounds: BoundsMode::Off,
+            debug_info: false,
+            block: None,
+            defines: Vec::new(),
+            fuel: None,
+        }
+    }
+}
+
+impl CodeOptions {
+    /// BLAKE3 of all that the code depends on beside the input, 64 hexadecimal digits.
+    pub fn hash(&self, target: &str) -> String {
+        let text = format!("{} {target} {self:?}", env!("CARGO_PKG_VERSION"));
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+}
