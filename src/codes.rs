@@ -24,8 +24,11 @@ luisac_ast::codes! {
 }
 
 /// The tables of all crates.
-pub fn tables() -> [&'static [CodeInfo]; 5] {
-    [luisac_ast::CODES, luisac_xir::CODES, luisac_passes::CODES, luisac_targets::CODES, CODES]
+pub fn tables() -> Vec<&'static [CodeInfo]> {
+    let mut tables = luisac_ast::code_tables();
+    tables.extend(luisac_xir::code_tables());
+    tables.extend([luisac_passes::CODES, luisac_targets::CODES, CODES]);
+    tables
 }
 
 /// What there is to say about a code.

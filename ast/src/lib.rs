@@ -21,3 +21,8 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use model::{Function, Library};
 pub use place::{Place, locate};
 pub use types::{Scalar, TypeId, TypeKind, TypeTable};
+
+/// The diagnostic codes of this crate.
+pub fn code_tables() -> Vec<&'static [diagnostic::CodeInfo]> {
+    vec![json::codes::CODES, check::codes::CODES]
+}

@@ -52,7 +52,7 @@ fn library(library: &Library) -> Value {
                         "type": library.types.description(data.ty),
                         "size": library.types.size(data.ty),
                         "align": library.types.align(data.ty),
-                        "usage": usages[id][variable].to_string(),
+                        "usage": usages[id][variable].name(),
                         "captured": i < function.bindings.len(),
                     })
                 })

@@ -18,7 +18,7 @@ pub fn passes(command: &ListCommand, messages: &Messages) -> Result<(), Failure>
     let mut table = String::new();
     let mut list = Vec::new();
     for pass in luisac_passes::registry::PASSES {
-        let d = pass.declaration;
+        let d = &pass.declaration;
         table.push_str(&format!("{:<30} {}\n", d.name, d.summary));
         list.push(json!({
             "name": d.name,
@@ -26,8 +26,9 @@ pub fn passes(command: &ListCommand, messages: &Messages) -> Result<(), Failure>
             "description": d.description,
             "requires": d.requires.to_string(),
             "establishes": d.establishes.to_string(),
-            "options": d.options.iter().map(|o| json!({"name": o.name, "default": o.default, "summary": o.summary})).collect::<Vec<_>>(),
-            "counters": d.counters.iter().map(|c| json!({"name": c.name, "summary": c.summary})).collect::<Vec<_>>(),
+            "why": d.why,
+            "options": pass.options.iter().map(|o| json!({"name": o.name, "kind": o.kind, "default": (o.default)(), "summary": o.summary})).collect::<Vec<_>>(),
+            "counters": pass.counters.iter().map(|c| json!({"name": c.name, "summary": c.summary})).collect::<Vec<_>>(),
         }));
     }
     let mut canned = serde_json::Map::new();

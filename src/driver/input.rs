@@ -2,8 +2,9 @@
 
 use crate::codes;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_ast::{Library, json};
-use luisac_xir::{Module, from_ast, text, verify};
+use luisac_ast::model::{FunctionId, StmtId};
+use luisac_ast::{Library, Place, json};
+use luisac_xir::{Module, SourceLoc, from_ast, text, verify};
 use memmap2::Mmap;
 use std::io::Read;
 use std::ops::Deref;
@@ -95,6 +96,17 @@ impl Input {
         }
         verified(&module)?;
         Ok((module, warnings))
+    }
+
+    /// The JSON pointer of the statement that an instruction comes from.
+    pub fn pointer_of(&self, loc: SourceLoc) -> Option<String> {
+        let is_json = matches!(json::detect(self.bytes()), json::InputKind::JsonD0 | json::InputKind::JsonV1);
+        if loc == SourceLoc::NONE || !is_json {
+            return None;
+        }
+        let library = json::read(self.bytes()).ok()?;
+        let place = Place::stmt(FunctionId::from_u32(loc.function), StmtId::from_u32(loc.statement));
+        Some(luisac_ast::locate(&library, place))
     }
 
     fn unknown_content(&self) -> Diagnostic {

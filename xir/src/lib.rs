@@ -44,3 +44,8 @@ pub use op::Op;
 
 #[cfg(test)]
 mod tests;
+
+/// The diagnostic codes of this crate.
+pub fn code_tables() -> Vec<&'static [luisac_ast::diagnostic::CodeInfo]> {
+    vec![from_ast::codes::CODES, text::CODES, verify::codes::CODES, interp::CODES]
+}

@@ -5,7 +5,7 @@ use super::{Launch, TIMED_RUNS, Times};
 use luisac::codes;
 use luisac::driver::compile::{self, Watch};
 use luisac_artifact::metadata::BoundsMode;
-use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
 use luisac_xir::interp::{self, Arg};
 use luisac_xir::Module;
 use std::time::Instant;
@@ -32,10 +32,14 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
     };
     let runs = if launch.command.time { TIMED_RUNS } else { 1 };
     for i in 0..runs {
-        let mut args: Vec<Arg> = actuals.iter().map(to_arg).collect();
+        let mut args = actuals.iter().map(to_arg).collect::<Result<Vec<_>, _>>()?;
         let start = Instant::now();
         let outcome = interp::run(&module, launch.kernel, &mut args, &config)
-            .map_err(|fault| failed(&fault))?;
+            .map_err(|fault| {
+            // Also what was printed before the fault.
+            let shown = super::show_output(&fault.outcome.lines);
+            shown.map_or_else(Diagnostics::from, |()| failed(launch, &fault))
+        })?;
         times.runs.push(start.elapsed());
         if i == 0 {
             super::show_output(&outcome.lines)?;
@@ -50,18 +54,21 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
     Ok(times)
 }
 
-fn to_arg(actual: &Actual) -> Arg {
-    match actual {
+fn to_arg(actual: &Actual) -> Result<Arg, Diagnostic> {
+    Ok(match actual {
         Actual::Value(bytes) => Arg::Value(bytes.clone()),
         Actual::Buffer { bytes, .. } => Arg::Buffer(bytes.clone()),
         Actual::Image(ImageData { storage, size, bytes }) => Arg::Image {
-            storage: interp::PixelStorage::from_number(storage.number()),
+            storage: interp::PixelStorage::from_number(storage.number().into()).ok_or_else(|| {
+                let message = format!("the interpreter does not hold the storage `{}`", storage.name());
+                Diagnostic::error(codes::BAD_ARGUMENT, message)
+            })?,
             width: size[0],
             height: size[1],
             depth: size[2],
             data: bytes.clone(),
         },
-    }
+    })
 }
 
 fn take_back(arg: Arg, actual: &mut Actual) {
@@ -72,6 +79,18 @@ fn take_back(arg: Arg, actual: &mut Actual) {
     }
 }
 
-fn failed(fault: &interp::Fault) -> Diagnostics {
-    fault.diagnostic().into()
+fn failed(launch: &Launch, fault: &interp::Fault) -> Diagnostics {
+    let code = Code::parse(fault.code()).unwrap_or(codes::RUN_FAILED);
+    let mut diagnostic = Diagnostic::error(code, fault.to_string()).with_help(fault.kind.help());
+    if !fault.function.is_empty() {
+        diagnostic = diagnostic.in_function(format!("`{}`", fault.function));
+    }
+    if let Some(thread) = fault.thread {
+        let [x, y, z] = thread.dispatch_id;
+        diagnostic = diagnostic.with_note(format!("in the thread with dispatch id ({x}, {y}, {z})"));
+    }
+    if let Some(pointer) = launch.input.pointer_of(fault.loc) {
+        diagnostic = diagnostic.at_pointer(pointer);
+    }
+    diagnostic.into()
 }

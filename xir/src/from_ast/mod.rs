@@ -14,7 +14,7 @@ mod atomics;
 mod calls;
 mod chains;
 mod cleanup;
-mod codes;
+pub mod codes;
 mod constants;
 mod convert;
 mod expressions;

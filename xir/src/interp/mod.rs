@@ -11,6 +11,7 @@
 
 mod access;
 mod code;
+mod codes;
 mod compile;
 mod fault;
 mod image;
@@ -22,6 +23,7 @@ mod start;
 mod step;
 mod wave;
 
+pub use codes::CODES;
 pub use fault::{Fault, FaultKind, Memory, Thread};
 pub use image::PixelStorage;
 
