@@ -5,6 +5,7 @@
 //! ```
 //! A [`Library`] holds interned types, constants and functions; a [`Function`] holds its nodes in flat arrays.
 
+pub mod binary;
 pub mod callops;
 pub mod check;
 pub mod description;

@@ -50,7 +50,7 @@ pub struct StmtId(u32);
 entity_impl!(StmtId, "stmt");
 
 /// A value known at compile time, shared by all functions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Constant {
     /// Its type.
     pub ty: TypeId,

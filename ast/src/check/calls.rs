@@ -2,7 +2,7 @@
 
 use super::rules::{assignable, is_index, with_scalar};
 use super::{Checker, codes};
-use crate::callops::{CallOp, CallOpInfo, Class, Out, Param, Stage};
+use crate::callops::{CallOp, CallOpInfo, Class, Group, Out, Param, Stage};
 use crate::model::{Callee, ExprId, ExprList, ExternalId, FunctionId, FunctionTag, VariableTag};
 use crate::place::Node;
 use crate::types::{Scalar, TypeId, TypeKind, TypeTable};
@@ -92,7 +92,8 @@ impl<'a> Checker<'a> {
                 self.error(codes::ARGUMENT_WRITE, Node::Expr(*argument), message);
             }
         }
-        if ty != target.return_type {
+        // The value may be dropped.
+        if ty != target.return_type && ty != TypeId::VOID {
             let message = format!(
                 "{name} returns `{}`, not `{}`",
                 self.name(target.return_type),
@@ -128,7 +129,8 @@ impl<'a> Checker<'a> {
                 self.error(codes::ARGUMENT_TYPE, Node::Expr(*argument), message);
             }
         }
-        if ty != target.return_type {
+        // The value may be dropped.
+        if ty != target.return_type && ty != TypeId::VOID {
             let message = format!(
                 "{name} returns `{}`, not `{}`",
                 self.name(target.return_type),
@@ -251,6 +253,9 @@ impl<'a> Checker<'a> {
     fn out_holds(&self, call: &Call<'_>) -> bool {
         let types = &self.library.types;
         let (ty, t) = (call.result, call.t);
+        if ty == TypeId::VOID && may_be_dropped(call.info) {
+            return true;
+        }
         let first = call.arguments.first().map_or(TypeId::VOID, |a| self.argument_type(*a));
         let vector = |dim| types.is_vector(ty) && types.dim(ty) == dim;
         let is = |wanted| ty == wanted;
@@ -396,6 +401,13 @@ impl<'a> Checker<'a> {
             }
         }
     }
+}
+
+/// Whether a call may be recorded without its value, because it is of use, or at least harmless, without.
+fn may_be_dropped(info: &CallOpInfo) -> bool {
+    use Group::{Atomic, Bindless, Buffer, SampledTexture, Texture};
+    let group = matches!(info.group, Atomic | Bindless | Buffer | SampledTexture | Texture);
+    (group && info.out != Out::Data) || info.op == CallOp::RayQueryProceed
 }
 
 fn buffer_element(types: &TypeTable, ty: TypeId) -> Option<TypeId> {
