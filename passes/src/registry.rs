@@ -14,6 +14,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<phi_cleanup::PhiCleanup>(),
     Pass::function::<scalarizer::Scalarizer>(),
     Pass::function::<lower_math::LowerMath>(),
+    Pass::function::<const_fold::ConstFold>(),
     Pass::function::<dce::Dce>(),
 ];
 

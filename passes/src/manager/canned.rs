@@ -66,7 +66,28 @@ pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
 }
 
 /// Name and text of every canned pipeline.
-pub static CANS: &[(&str, &str)] = &[];
+pub static CANS: &[(&str, &str)] = &[
+    ("O0-flat-scalar", "destructure_cfg,inline,unused_callable_removal,scalarizer,lower_math"),
+    (
+        "O1-flat-scalar",
+        "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,lower_math,\
+         const_fold,phi_cleanup,simplify_cfg,dce",
+    ),
+    (
+        "O2-flat-scalar",
+        "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
+         phi_cleanup,simplify_cfg,dce,lower_math,const_fold,dce",
+    ),
+    (
+        "O3-flat-scalar",
+        "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
+         phi_cleanup,simplify_cfg,dce,lower_math,const_fold,dce",
+    ),
+    ("O0-structured", "unused_callable_removal"),
+    ("O1-structured", "unused_callable_removal,sroa,const_fold,dce"),
+    ("O2-structured", "unused_callable_removal,sroa,const_fold,dce"),
+    ("O3-structured", "unused_callable_removal,sroa,const_fold,dce"),
+];
 
 /// The text of a canned pipeline.
 pub(super) fn text(name: &str) -> Result<String, Diagnostic> {

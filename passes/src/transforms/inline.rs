@@ -106,6 +106,7 @@ struct Facts {
     blocks: u64,
     sites: u64,
     has_barrier: bool,
+    is_flat: bool,
     /// Its own calls have been looked at; false for a callee on a cycle.
     done: bool,
 }
@@ -135,6 +136,7 @@ impl Inliner {
         let facts = &mut self.facts[caller];
         facts.size = function.placed_inst_count() as u64;
         facts.blocks = function.blocks().count() as u64;
+        facts.is_flat = is_flat(function);
         facts.done = true;
         let barriers = |op| matches!(op, Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock));
         let own = function.blocks().any(|b| function.insts(b).any(|i| barriers(function.op(i))));
@@ -198,7 +200,7 @@ impl Inliner {
             return false;
         }
         let splices = facts.blocks == 1 && ends_in_return(body);
-        if !is_flat && !splices {
+        if !(is_flat && facts.is_flat) && !splices {
             self.info.skipped_structured_call_count += 1;
             return false;
         }

@@ -1,5 +1,6 @@
 //! One file a pass.
 
+pub(crate) mod const_fold;
 pub(crate) mod dce;
 pub(crate) mod destructure_cfg;
 mod elements;

@@ -19,7 +19,7 @@ use cranelift_entity::SecondaryMap;
 use luisac_ast::types::{Scalar, TypeId, TypeTable};
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::math::composite::{self, Operand, Shape};
-use luisac_xir::op::{ArithmeticOp, CastOp};
+use luisac_xir::op::{ArithmeticOp, CastOp, ThreadGroupOp};
 use luisac_xir::{BlockId, Builder, Function, Imm, InstId, Op, ValueDef, ValueId};
 
 counters! {
@@ -232,6 +232,8 @@ impl<'a> Splitter<'a> {
                 Op::Arithmetic(op) => self.arithmetic(inst, op),
                 Op::Cast(CastOp::Static) => self.by_lane(inst),
                 Op::Cast(CastOp::Bitwise) => self.bit_cast(inst),
+                // A mask is one value; its components are no components of an operand.
+                Op::ThreadGroup(ThreadGroupOp::WarpActiveBitMask) => {}
                 Op::ThreadGroup(_) => self.by_lane(inst),
                 _ => {}
             }

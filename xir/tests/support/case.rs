@@ -24,7 +24,8 @@ pub fn cases(folder: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = entries
         .flatten()
         .filter_map(|entry| {
-            let name = entry.file_name().to_string_lossy().strip_suffix(".expect.json")?.to_string();
+            let name =
+                entry.file_name().to_string_lossy().strip_suffix(".expect.json")?.to_string();
             let json = serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok()?;
             Some(Case { kernel: folder.join(format!("{name}.json")), name, json })
         })
@@ -126,7 +127,8 @@ impl Case {
     /// What is wrong with the arguments after the run, if anything.
     pub fn check(&self, module: &Module, kernel: FunctionId, after: &[Arg]) -> Result<(), String> {
         let formals = &module.functions[kernel].arguments;
-        for (i, ((arg, formal), got)) in self.arguments().iter().zip(formals).zip(after).enumerate() {
+        for (i, ((arg, formal), got)) in self.arguments().iter().zip(formals).zip(after).enumerate()
+        {
             if arg["kind"] == "uniform" {
                 continue;
             }
@@ -160,7 +162,11 @@ fn argument(module: &Module, arg: &Value, ty: TypeId) -> Arg {
     match arg["kind"].as_str() {
         Some("uniform") => {
             let flat = Flat::of(&module.types, ty, 1 << 16).expect("a small value");
-            let values = if arg["value"].is_array() { list(&arg["value"]) } else { vec![arg["value"].clone()] };
+            let values = if arg["value"].is_array() {
+                list(&arg["value"])
+            } else {
+                vec![arg["value"].clone()]
+            };
             let scalars: Vec<u64> = values
                 .iter()
                 .zip(&flat.parts)
@@ -219,7 +225,13 @@ fn number(bits: u64, scalar: Scalar) -> f64 {
     }
 }
 
-fn compare(want: &Value, got: &[u8], flat: &Flat, kind: Scalar, tolerance: f64) -> Result<(), String> {
+fn compare(
+    want: &Value,
+    got: &[u8],
+    flat: &Flat,
+    kind: Scalar,
+    tolerance: f64,
+) -> Result<(), String> {
     let got: Vec<u64> = got.chunks(flat.size.max(1) as usize).flat_map(|e| flat.read(e)).collect();
     let want = want.as_array().map_or(&[][..], Vec::as_slice);
     if want.len() != got.len() {

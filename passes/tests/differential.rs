@@ -1,0 +1,111 @@
+//! Every kernel with exact results, transformed and interpreted: what comes out must be the same before and after.
+
+#[path = "../../xir/tests/support/case.rs"]
+mod case;
+
+use case::{Case, cases};
+use luisac_passes::{Pipeline, RunOptions};
+use luisac_xir::interp::{self, Launch};
+use luisac_xir::{FunctionId, Module, from_ast};
+
+/// Pipelines beside the canned ones: each pass where it may stand alone, and odd orders.
+const PIPELINES: &[&str] = &[
+    "@O0-flat-scalar",
+    "@O1-flat-scalar",
+    "@O2-flat-scalar",
+    "@O3-flat-scalar",
+    "@O2-structured",
+    "@O2-flat-scalar{native=sqrt}",
+    "inline,sroa,dce",
+    "mem2reg,const_fold,phi_cleanup,dce",
+    "sroa,mem2reg,scalarizer,const_fold,dce",
+    "scalarizer",
+    "destructure_cfg,scalarizer,lower_math,mem2reg,fix(const_fold,dce,phi_cleanup,simplify_cfg)",
+    "destructure_cfg,simplify_cfg,inline{inline_all=true},simplify_cfg,dce",
+];
+
+/// Kernels whose meaning hangs on the structure of their control flow, for the flat pipelines: which lanes of a wave are together
+/// in an arm that ends in a return inside a loop, and that threads in another arm have ended when a barrier is reached. Branches
+/// do not say it; hardware does it, the interpreter does not.
+const STRUCTURE_MATTERS: &[&str] = &["waterfall_with_wave_masks", "ended_threads_hold_nobody_up"];
+
+fn lower(case: &Case) -> Option<(Module, FunctionId)> {
+    let bytes = std::fs::read(&case.kernel).ok()?;
+    let library = luisac_ast::json::read(&bytes).ok()?;
+    if luisac_ast::check::check(&library).has_errors() {
+        return None;
+    }
+    let module = from_ast::lower(&library, &from_ast::Options::default()).ok()?;
+    let kernel = module.kernels().next()?;
+    Some((module, kernel))
+}
+
+fn run(case: &Case, pipeline: &str) -> Result<bool, String> {
+    let Some((mut module, _)) = lower(case) else { return Ok(false) };
+    let parsed = Pipeline::parse(pipeline).map_err(|e| e.to_string())?;
+    let options = RunOptions { verify_each: true, ..RunOptions::default() };
+    match parsed.run(&mut module, options) {
+        Err(e) if e.0.iter().all(|d| d.code.0 == 808) => return Ok(false),
+        other => other.map_err(|e| e.to_string())?,
+    };
+    let kernel = module.kernels().next().ok_or("the kernel is gone")?;
+    let mut args = case.args(&module, kernel);
+    let launch = Launch {
+        bounds: case.bounds(),
+        max_steps: Some(1 << 32),
+        races: false,
+        ..Launch::new(case.dispatch())
+    };
+    match interp::run(&module, kernel, &mut args, &launch) {
+        // The interpreter does not hold it.
+        Err(f) if f.code().0 == 709 => return Ok(false),
+        other => other.map_err(|f| format!("{} {f} at {:?}", f.code(), f.thread))?,
+    };
+    case.check(&module, kernel, &args)?;
+    Ok(true)
+}
+
+fn check_folder(folder: &str, left_out: &[&str]) {
+    let cases = cases(folder);
+    if cases.is_empty() {
+        println!("skipped: no corpus folder `{folder}`");
+        return;
+    }
+    let only = std::env::var("ONLY").ok();
+    let (mut right, mut wrong) = (0, Vec::new());
+    for case in &cases {
+        let skipped = only.as_ref().is_some_and(|o| *o != case.name);
+        if skipped || case.is_refused() || left_out.contains(&case.name.as_str()) {
+            continue;
+        }
+        for pipeline in PIPELINES {
+            let is_flat = pipeline.contains("flat") || pipeline.contains("destructure");
+            if is_flat && STRUCTURE_MATTERS.contains(&case.name.as_str()) {
+                continue;
+            }
+            match run(case, pipeline) {
+                Ok(ran) => right += usize::from(ran),
+                Err(error) => wrong.push(format!("{} `{pipeline}`: {error}", case.name)),
+            }
+        }
+    }
+    println!("{folder}: {right} runs right");
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn kernels_after_bug_reports_keep_their_results() {
+    check_folder("bugs", &[]);
+}
+
+#[test]
+fn own_kernels_keep_their_results() {
+    // Derivatives and sampled textures.
+    let left_out = [
+        "accumulate_gradient",
+        "autodiff_branch",
+        "autodiff_unrolled_loop",
+        "direct_texture_sample",
+    ];
+    check_folder("own", &left_out);
+}
