@@ -49,29 +49,48 @@ pub enum InputKind {
     Unknown,
 }
 
-/// Tells inputs apart by content. A guess for a damaged input: its reader says what is wrong.
+/// How much of an input is looked at to tell what it is.
+const HEAD: usize = 1 << 20;
+
+/// Words that XIR text starts with.
+const XIR_WORDS: [&str; 6] = ["module", "type", "const", "kernel", "callable", "external"];
+
+/// Tells inputs apart by content. A guess for a damaged input: its reader says what is wrong. The head of an input is
+/// enough, and only that is looked at.
 ///
-/// JSON starts with a brace; a library starts with a number of 64 bits, the upper half of which is zero; what is text
-/// otherwise is XIR.
+/// JSON starts with a bracket; a library starts with a number of 64 bits, the upper half of which is zero; XIR text
+/// starts with one of a few words, perhaps after comments.
 pub fn detect(bytes: &[u8]) -> InputKind {
-    if bytes.len() >= 16 && bytes[4..8] == [0; 4] {
+    let head = &bytes[..bytes.len().min(HEAD)];
+    if head.len() >= 16 && head[4..8] == [0; 4] {
         return InputKind::BinaryLibrary;
     }
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    match text.iter().find(|b| !b.is_ascii_whitespace()) {
-        None => InputKind::Unknown,
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    // What is not UTF-8 may be a character that was cut; where it is not, the reader complains.
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    match text.trim_start().bytes().next() {
         Some(b'{' | b'[') if has_version(text) => InputKind::JsonV1,
         Some(b'{' | b'[') => InputKind::JsonD0,
-        Some(_) if text.contains(&0) || std::str::from_utf8(text).is_err() => InputKind::Unknown,
-        Some(_) => InputKind::XirText,
+        Some(_) if XIR_WORDS.contains(&first_word(text)) => InputKind::XirText,
+        _ => InputKind::Unknown,
     }
 }
 
-/// Whether the top level has `schema` or `version`.
-fn has_version(bytes: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return false;
-    };
+/// The first word behind blanks and comments that run to the end of their line.
+fn first_word(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with("//") {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+    }
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// Whether the top level has `schema` or `version`, as far as the head of a document shows.
+fn has_version(text: &str) -> bool {
     let mut lexer = Lexer::new(text, 0);
     let mut first = true;
     if !lexer.eat(b'{') {

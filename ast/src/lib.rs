@@ -1,7 +1,8 @@
 //! LuisaCompute kernels as trees: types, expressions, statements and functions.
 //!
 //! ```text
-//! bytes --json::read--> Library --check--> Diagnostics
+//! bytes --read--> Library --check::check--> Diagnostics
+//!                 Library --json::write, binary::write--> bytes
 //! ```
 //! A [`Library`] holds interned types, constants and functions; a [`Function`] holds its nodes in flat arrays.
 
@@ -23,7 +24,18 @@ pub use model::{Function, Library};
 pub use place::{Place, locate};
 pub use types::{Scalar, TypeId, TypeKind, TypeTable};
 
+/// Reads a library from whichever form the bytes have: JSON of either dialect, or a serialized callable library.
+///
+/// # Errors
+/// All that is wrong with the bytes, as [`json::read`] and [`binary::read`] tell it.
+pub fn read(bytes: &[u8]) -> Result<Library, Diagnostics> {
+    match json::detect(bytes) {
+        json::InputKind::BinaryLibrary => binary::read(bytes).map(|file| file.library),
+        _ => json::read(bytes),
+    }
+}
+
 /// The diagnostic codes of this crate.
 pub fn code_tables() -> Vec<&'static [diagnostic::CodeInfo]> {
-    vec![json::codes::CODES, check::codes::CODES]
+    vec![json::codes::CODES, binary::codes::CODES, check::codes::CODES]
 }

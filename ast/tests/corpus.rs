@@ -65,7 +65,9 @@ fn inputs_are_told_apart() {
             .expect("the corpus can be read");
         assert_eq!(json::detect(&library), InputKind::BinaryLibrary);
     }
-    assert_eq!(json::detect(b"module {\n}\n"), InputKind::XirText);
+    assert_eq!(json::detect(b"// a module\n\nmodule;\n"), InputKind::XirText);
+    assert_eq!(json::detect(b"# Notes\n"), InputKind::Unknown);
+    assert_eq!(json::detect(b"kernels are fun"), InputKind::Unknown);
     assert_eq!(json::detect(b"\xff\xfe\x00\x01"), InputKind::Unknown);
 }
 

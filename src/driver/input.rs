@@ -70,7 +70,7 @@ impl Input {
     /// # Errors
     /// All that is wrong with the input; the second part of the success are warnings.
     pub fn library(&self) -> Result<(Library, Diagnostics), Diagnostics> {
-        let library = json::read(self.bytes())?;
+        let library = luisac_ast::read(self.bytes())?;
         let found = luisac_ast::check::check(&library);
         if found.has_errors() { Err(found) } else { Ok((library, found)) }
     }
