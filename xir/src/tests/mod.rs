@@ -4,6 +4,7 @@ mod dominators;
 mod forms;
 mod layout;
 mod operands;
+mod typing;
 
 use crate::{Function, FunctionKind, TypeId};
 

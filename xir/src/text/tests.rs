@@ -351,3 +351,26 @@ fn tells_text_from_other_input() {
     assert!(!looks_like_text(b"\xff\xfe\x00\x01"));
     assert!(!looks_like_text(b""));
 }
+
+#[test]
+fn deep_nesting_needs_no_stack() {
+    let work = || {
+        let mut lines = String::new();
+        let depth = 100_000;
+        for i in 0..depth {
+            let (inner, merge) = (2 * i + 1, 2 * i + 2);
+            lines +=
+                &format!("if bool true, then b{inner}, else b{merge}, merge b{merge}\nb{inner}:\n");
+        }
+        lines += "return\n";
+        for i in (0..depth).rev() {
+            lines += &format!("b{}:\n", 2 * i + 2);
+            lines += &if i == 0 { "return\n".into() } else { format!("br b{}\n", 2 * i) };
+        }
+        let module = parse(&kernel(&lines)).unwrap_or_else(|e| panic!("{e}"));
+        crate::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
+        assert_eq!(print(&parse(&print(&module)).unwrap()), print(&module));
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap();
+    thread.join().unwrap();
+}
