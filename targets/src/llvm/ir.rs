@@ -604,6 +604,17 @@ impl<'c> Ir<'c> {
         }
         Some(Callee { value: Val(f), ty: self.function_type(ret, params) })
     }
+    /// A declared function whose name starts as an intrinsic's but is none: a mistake that would become a call of nothing.
+    pub fn unknown_intrinsic(&self) -> Option<String> {
+        let known = self.intrinsics.borrow();
+        let mut names: Vec<&String> = known
+            .iter()
+            .filter(|(_, c)| unsafe { LLVMGetIntrinsicID(c.value.0) } == 0)
+            .map(|(name, _)| name)
+            .collect();
+        names.sort();
+        names.first().map(|name| name.to_string())
+    }
     /// Parameter `index` of a function.
     pub fn param(&self, function: Val, index: u32) -> Val {
         Val(unsafe { LLVMGetParam(function.0, index) })

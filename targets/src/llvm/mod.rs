@@ -99,6 +99,9 @@ pub(crate) fn compile(
         crate::metadata::describe(module, kernel, &cx.layout, formats, target, options);
     metadata.shared_bytes = cx.shared_bytes;
     finish(&cx, &mut metadata)?;
+    if let Some(name) = cx.ir.unknown_intrinsic() {
+        return Err(internal(&format!("LLVM has no intrinsic `{name}`")));
+    }
     if let Err(e) = cx.ir.module.verify() {
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }

@@ -174,7 +174,7 @@ impl Device for PtxDevice {
             (FloatOp::Rsqrt, &[a]) if fast => {
                 ir.intrinsic("llvm.nvvm.rsqrt.approx.f", ir.f32(), &[a])
             }
-            (FloatOp::Exp2, &[a]) => ir.intrinsic("llvm.nvvm.ex2.approx.f", ir.f32(), &[a]),
+            (FloatOp::Exp2, &[a]) => ir.intrinsic("llvm.nvvm.ex2.approx.f32", ir.f32(), &[a]),
             (FloatOp::Sqrt, &[a]) => cx.float_call("llvm.sqrt", scalar, &[a]),
             (FloatOp::Rsqrt, &[a]) => {
                 let root = cx.float_call("llvm.sqrt", scalar, &[a]);
