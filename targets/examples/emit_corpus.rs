@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use luisac_artifact::metadata::{BoundsMode, MathMode};
+use luisac_passes::RunOptions;
 use luisac_targets::{EmitOptions, OptLevel, Target, find_target};
 use luisac_xir::Module;
 use luisac_xir::from_ast;
@@ -93,7 +94,8 @@ fn compile(
         luisac_ast::json::read(&bytes).map_err(|e| (format!("read: {}", first_line(&e)), 0))?;
     let mut module = from_ast::lower(&library, &from_ast::Options::default())
         .map_err(|e| (format!("lower: {}", first_line(&e)), 0))?;
-    prepare(&mut module, target, options).map_err(|e| (format!("passes: {e}"), 0))?;
+    prepare(&mut module, target, options)
+        .map_err(|e| (format!("passes: {}", first_line(&e)), 0))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let kernels: Vec<_> = module.kernels().collect();
@@ -118,7 +120,11 @@ fn compile(
 }
 
 /// Brings a module into the form of the target.
-fn prepare(_module: &mut Module, _target: &dyn Target, _options: &EmitOptions) -> Result<(), String> {
+fn prepare(
+    _module: &mut Module,
+    _target: &dyn Target,
+    _options: &EmitOptions,
+) -> Result<(), String> {
     Ok(())
 }
 

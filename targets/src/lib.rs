@@ -20,6 +20,7 @@ pub use usage::argument_usage;
 use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
+use luisac_passes::{Canned, Level, Pipeline, TargetForm};
 use luisac_xir::op::ArithmeticOp;
 use luisac_xir::{FunctionId, Module, Op};
 
@@ -75,6 +76,42 @@ pub fn targets() -> &'static [&'static dyn Target] {
     {
         &[]
     }
+}
+
+/// The passes that bring a lowered module into the form that `target` takes.
+///
+/// # Errors
+/// Those of the pass manager; none unless a canned pipeline is damaged.
+pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, Diagnostic> {
+    let form = target.form();
+    let canned = Canned {
+        level: match options.opt_level {
+            OptLevel::O0 => Level::O0,
+            OptLevel::O1 => Level::O1,
+            OptLevel::O2 => Level::O2,
+            OptLevel::O3 => Level::O3,
+        },
+        form: if form.structured { TargetForm::Structured } else { TargetForm::FlatScalar },
+        fast_math: options.math == MathMode::Fast,
+        native: Vec::new(),
+    };
+    let mut pipeline = luisac_passes::canned(&canned)?;
+    pipeline.set_option("native", &native_operations(target, options.math));
+    Ok(pipeline)
+}
+
+/// The operations on floats that `lower_math` leaves to a target, as its option `native` takes them.
+pub fn native_operations(target: &dyn Target, math: MathMode) -> String {
+    let scalars = [("f16", Scalar::F16), ("f32", Scalar::F32), ("f64", Scalar::F64)];
+    let mut names = Vec::new();
+    for &op in ArithmeticOp::ALL {
+        for (suffix, scalar) in scalars {
+            if target.keeps_native(op, scalar, math) {
+                names.push(format!("{}.{suffix}", op.name()));
+            }
+        }
+    }
+    names.join("|")
 }
 
 /// The target and canonical detail of a command-line word such as `ptx:sm_90`.

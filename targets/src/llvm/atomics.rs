@@ -58,6 +58,9 @@ impl FnEmit<'_, '_, '_> {
         for &v in values {
             operands.push(self.scalar(v)?);
         }
+        if local {
+            return self.local_update(op, word, &operands).map(|v| Some(Value::scalar(v)));
+        }
         self.guarded(present, |f| f.atomic_at(op, word, &operands).map(|v| Some(Value::scalar(v))))
     }
 
@@ -124,6 +127,41 @@ impl FnEmit<'_, '_, '_> {
             return Ok(ir.atomic_rmw(Rmw::LLVMAtomicRMWBinOpFAdd, ptr, v, scope));
         }
         self.exchange_loop(word, operation, v)
+    }
+
+    /// On memory of the thread alone a read and a write are enough, and some targets have nothing else there.
+    fn local_update(&mut self, op: AtomicOp, word: Word, operands: &[Val]) -> Emit<Val> {
+        let Word { ptr, scalar, .. } = word;
+        let cx = &*self.cx;
+        let (ir, align) = (&cx.ir, scalar.size());
+        let Some(&v) = operands.first() else { return Err(internal("an atomic without a value")) };
+        let old = ir.load(cx.types.memory(ir, scalar), ptr, align, false);
+        let operation = match op {
+            AtomicOp::Exchange => None,
+            AtomicOp::CompareExchange => None,
+            AtomicOp::FetchAdd => Some(ArithmeticOp::BinaryAdd),
+            AtomicOp::FetchSub => Some(ArithmeticOp::BinarySub),
+            AtomicOp::FetchAnd => Some(ArithmeticOp::BinaryBitAnd),
+            AtomicOp::FetchOr => Some(ArithmeticOp::BinaryBitOr),
+            AtomicOp::FetchXor => Some(ArithmeticOp::BinaryBitXor),
+            AtomicOp::FetchMin => Some(ArithmeticOp::Min),
+            AtomicOp::FetchMax => Some(ArithmeticOp::Max),
+        };
+        let new = match (operation, op) {
+            (Some(operation), _) => cx
+                .scalar_operation(operation, scalar, &[old, v])
+                .ok_or_else(|| internal("an atomic that the type does not have"))?,
+            (None, AtomicOp::CompareExchange) => {
+                let Some(&desired) = operands.get(1) else {
+                    return Err(internal("a compare-exchange without a value"));
+                };
+                let same = ir.eq(cx.plain_bits(old, scalar), cx.plain_bits(v, scalar));
+                ir.select(same, desired, old)
+            }
+            (None, _) => v,
+        };
+        ir.store(new, ptr, align, false);
+        Ok(old)
     }
 
     /// Reads, computes, and exchanges if nothing else was written meanwhile, compared by bits so that NaN ends the loop too.

@@ -24,7 +24,7 @@ pub enum FloatOp {
 }
 
 /// A target of the LLVM emitter. Everything else is common.
-pub trait Device {
+pub trait Device: Sync {
     /// Lanes of one stream of instructions.
     fn lanes(&self) -> Lanes {
         Lanes(1)
@@ -43,6 +43,8 @@ pub trait Device {
     fn stop(&self, f: &mut FnEmit<'_, '_, '_>);
     /// Makes the entry point of the kernel; callables are declared already, and their bodies follow.
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()>;
+    /// Rewrites the module after LLVM's passes, before machine code is made.
+    fn after_passes(&self, _cx: &ModuleEmit<'_, '_>) {}
     /// Scope of atomics on buffers and in shared memory.
     fn atomic_scope(&self, shared: bool) -> Scope;
     /// Whether a float atomic add is exact in hardware, subnormals included; else it is a loop.

@@ -77,7 +77,7 @@ pub(crate) fn compile(
     options: &EmitOptions,
     device: &dyn Device,
     spec: &MachineSpec,
-    finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()>,
+    finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()> + Send,
 ) -> Emit<Artifact> {
     if options.lanes != 1 {
         return Err(Diagnostic::error(
@@ -87,7 +87,31 @@ pub(crate) fn compile(
         .with_help("leave the number of lanes at 1")
         .into());
     }
-    initialise();
+    // LLVM's passes recurse on the depth of what they are given; memory that is not touched costs nothing.
+    const STACK: usize = 1 << 30;
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("llvm".to_string())
+            .stack_size(STACK)
+            .spawn_scoped(scope, || {
+                compile_here(target, module, kernel, options, device, spec, finish)
+            })
+            .map_err(|e| internal(&format!("a thread for LLVM cannot be started: {e}")))?
+            .join()
+            .unwrap_or_else(|_| Err(internal("the emitter panicked")))
+    })
+}
+
+fn compile_here(
+    target: &str,
+    module: &Module,
+    kernel: FunctionId,
+    options: &EmitOptions,
+    device: &dyn Device,
+    spec: &MachineSpec,
+    finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()>,
+) -> Emit<Artifact> {
+    initialise(&spec.triple);
     let context = Context::create();
     let mut cx = ModuleEmit::new(&context, module, kernel, options, device)?;
     let machine = machine(spec, options.opt_level)?;
@@ -106,6 +130,7 @@ pub(crate) fn compile(
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }
     optimise(&cx, &machine, options.opt_level)?;
+    device.after_passes(&cx);
     let mut texts = Vec::new();
     if options.llvm_ir {
         let text = cx.ir.module.print_to_string().to_string();
@@ -174,10 +199,16 @@ fn optimise(cx: &ModuleEmit<'_, '_>, machine: &TargetMachine, level: OptLevel) -
         .map_err(|e| internal(&format!("LLVM's passes failed: {e}")))
 }
 
-/// Prepares the code generators that are used, once a process.
-fn initialise() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+/// Prepares the code generator for a triple, once a process.
+fn initialise(triple: &str) {
+    static HANDLER: Once = Once::new();
+    static NVPTX: Once = Once::new();
+    static X86: Once = Once::new();
+    static AARCH64: Once = Once::new();
+    HANDLER.call_once(|| unsafe {
+        inkwell::llvm_sys::error_handling::LLVMInstallFatalErrorHandler(Some(fatal));
+    });
+    let prepare = |once: &Once, target: fn(&InitializationConfig)| {
         let config = InitializationConfig {
             asm_parser: false,
             asm_printer: true,
@@ -186,13 +217,15 @@ fn initialise() {
             info: true,
             machine_code: true,
         };
-        Target::initialize_nvptx(&config);
-        Target::initialize_x86(&config);
-        Target::initialize_aarch64(&config);
-        unsafe {
-            inkwell::llvm_sys::error_handling::LLVMInstallFatalErrorHandler(Some(fatal));
-        }
-    });
+        once.call_once(|| target(&config));
+    };
+    if triple.starts_with("nvptx") {
+        prepare(&NVPTX, Target::initialize_nvptx);
+    } else if triple.starts_with("x86_64") {
+        prepare(&X86, Target::initialize_x86);
+    } else {
+        prepare(&AARCH64, Target::initialize_aarch64);
+    }
 }
 
 /// The last resort: LLVM gave up. It must not return, and LLVM's state cannot be trusted, so the process ends with a message.

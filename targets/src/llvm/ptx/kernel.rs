@@ -79,6 +79,10 @@ impl Device for PtxDevice {
         FnEmit::new(cx, kernel, launch, arguments, None).run()
     }
 
+    fn after_passes(&self, cx: &ModuleEmit<'_, '_>) {
+        super::guard::after_passes(cx);
+    }
+
     fn atomic_scope(&self, shared: bool) -> Scope {
         // Scopes came with sm_60; before, all atomics are of the device.
         match (self.arch.sm >= 60, shared) {

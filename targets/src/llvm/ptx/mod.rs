@@ -1,6 +1,7 @@
 //! Target `ptx`: kernels for NVIDIA GPUs.
 
 mod arch;
+mod guard;
 mod image;
 mod kernel;
 mod wave;
