@@ -94,8 +94,7 @@ fn compile(
         luisac_ast::json::read(&bytes).map_err(|e| (format!("read: {}", first_line(&e)), 0))?;
     let mut module = from_ast::lower(&library, &from_ast::Options::default())
         .map_err(|e| (format!("lower: {}", first_line(&e)), 0))?;
-    prepare(&mut module, target, options)
-        .map_err(|e| (format!("passes: {}", first_line(&e)), 0))?;
+    prepare(&mut module, target, options).map_err(|e| (format!("passes: {e}"), 0))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let kernels: Vec<_> = module.kernels().collect();
@@ -120,12 +119,9 @@ fn compile(
 }
 
 /// Brings a module into the form of the target.
-fn prepare(
-    _module: &mut Module,
-    _target: &dyn Target,
-    _options: &EmitOptions,
-) -> Result<(), String> {
-    Ok(())
+fn prepare(module: &mut Module, target: &dyn Target, options: &EmitOptions) -> Result<(), String> {
+    let pipeline = luisac_targets::pipeline(target, options).map_err(|e| e.to_string())?;
+    pipeline.run(module, RunOptions::default()).map(|_| ()).map_err(|e| first_line(&e))
 }
 
 fn first_line(e: &luisac_ast::Diagnostics) -> String {

@@ -58,6 +58,8 @@ impl FnEmit<'_, '_, '_> {
         for &v in values {
             operands.push(self.scalar(v)?);
         }
+        let local =
+            !func.is_resource(base) && func.scopes_of(base) == luisac_xir::op::Scopes::LOCAL;
         if local {
             return self.local_update(op, word, &operands).map(|v| Some(Value::scalar(v)));
         }
