@@ -6,7 +6,7 @@ use super::translation::{self, Translation};
 use super::{ASYNC, COOPERATIVE, EXTERNAL_CALL, MALFORMED, UNSUPPORTED};
 use crate::op::{ArithmeticOp, AutodiffOp, RayQueryReadOp, RayQueryWriteOp};
 use crate::{ArgumentKind, Imm, Op, ValueId};
-use luisac_ast::callops::{CallOp, Group};
+use luisac_ast::callops::{CallOp, Group, Out};
 use luisac_ast::model::{self, Callee, CurveBases, ExprId, ExprKind, ExprList};
 use luisac_ast::types::{Scalar, TypeId, TypeKind};
 
@@ -90,7 +90,7 @@ impl Lowerer<'_> {
             }
             Translation::Read(read, access) => Some(self.call_read(op, read, access, args, ty)?),
             Translation::Write(write, access) => self.call_write(op, write, access, args)?,
-            Translation::RayQueryRead(read) => Some(self.value(Op::RayQueryRead(read), ty, &args)),
+            Translation::RayQueryRead(read) => Some(self.call_ray_query_read(op, read, args, ty)?),
             Translation::RayQueryWrite(write) => self.call_ray_query_write(op, write, args)?,
             Translation::Autodiff(op) => self.call_autodiff(op, args, ty)?,
             Translation::Make => Some(self.make(&args, ty)?),
@@ -150,9 +150,10 @@ impl Lowerer<'_> {
                 return self.call_texture(op, args);
             }
             CallOp::RayQueryProceed => {
-                self.effect(Op::RayQueryWrite(RayQueryWriteOp::Proceed), args);
-                let over =
-                    self.value(Op::RayQueryRead(RayQueryReadOp::IsTerminated), TypeId::BOOL, args);
+                let args = self.resource_arguments(op, args.to_vec())?;
+                self.effect(Op::RayQueryWrite(RayQueryWriteOp::Proceed), &args);
+                let over = Op::RayQueryRead(RayQueryReadOp::IsTerminated);
+                let over = self.value(over, TypeId::BOOL, &args);
                 return self.arithmetic(ArithmeticOp::UnaryBitNot, &[over]).map(Some);
             }
             _ => return Err(self.error(UNSUPPORTED, format!("`{op}` has no form in XIR"))),
@@ -248,6 +249,22 @@ impl Lowerer<'_> {
         }
         self.effect(Op::Autodiff(op), &args);
         Ok(None)
+    }
+
+    fn call_ray_query_read(
+        &mut self,
+        op: CallOp,
+        read: RayQueryReadOp,
+        args: Vec<ValueId>,
+        ty: TypeId,
+    ) -> Result<ValueId> {
+        let args = self.resource_arguments(op, args)?;
+        let result = if op.info().out == Out::Bool { TypeId::BOOL } else { ty };
+        if result != TypeId::BOOL && !self.types.is_struct(result) {
+            let text = format!("`{op}` cannot yield {}", self.describe(result));
+            return Err(self.error(super::TYPE_MISMATCH, text));
+        }
+        Ok(self.value(Op::RayQueryRead(read), result, &args))
     }
 
     fn call_ray_query_write(

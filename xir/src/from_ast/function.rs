@@ -174,6 +174,10 @@ impl<'a> Lowerer<'a> {
                 );
             }
         };
+        if !self.types.is_data(data.ty) && !self.types.is_ray_query(data.ty) {
+            let ty = self.describe(data.ty);
+            return Err(self.error(MALFORMED, format!("a variable cannot hold {ty}")));
+        }
         let memory = self.alloca(space, data.ty);
         if let Some(name) = &data.name {
             self.func.set_name(memory, name.clone());

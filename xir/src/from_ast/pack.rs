@@ -216,10 +216,16 @@ impl Lowerer<'_> {
 
     /// Where the words start: in 64 bits, so that adding does not wrap; in bytes for a byte buffer.
     fn words(&mut self, buffer: ValueId, offset: ValueId) -> Result<Words> {
+        let ty = self.ty(buffer);
+        let words = self.is_byte_buffer(ty) || self.buffer_element(ty) == Ok(TypeId::U32);
+        if !words || !self.func.is_resource(buffer) {
+            let text = format!("{} is no buffer of words", self.describe(ty));
+            return Err(self.error(TYPE_MISMATCH, text));
+        }
         let offset = self.as_index(offset)?;
         let signed = self.types.scalar_of(self.ty(offset)).is_some_and(Scalar::is_signed);
         let first = self.convert(offset, if signed { TypeId::I64 } else { TypeId::U64 })?;
-        if !self.is_byte_buffer(self.ty(buffer)) {
+        if !self.is_byte_buffer(ty) {
             return Ok(Words { first, stride: 1 });
         }
         let four = self.scalar_constant(self.ty(first), 4);

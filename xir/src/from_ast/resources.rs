@@ -44,6 +44,10 @@ impl Lowerer<'_> {
         let params = info.params.iter().chain(info.optional);
         let mut converted = Vec::with_capacity(args.len());
         for (i, (&arg, param)) in args.iter().zip(params).enumerate() {
+            if !self.holds(op, *param, arg) {
+                let text = format!("`{op}` cannot take {}", self.describe(self.ty(arg)));
+                return Err(self.error(TYPE_MISMATCH, text));
+            }
             let to = match param {
                 Param::Index if is_buffer_index(op, i) => {
                     converted.push(self.as_index(arg)?);
@@ -58,10 +62,6 @@ impl Lowerer<'_> {
                 Param::Uint3 => TypeId::vector(Scalar::U32, 3),
                 Param::Uint4 => TypeId::vector(Scalar::U32, 4),
                 Param::Matrix4 => TypeId::matrix(4),
-                Param::Buffer if reads_or_writes_bytes(op) && !self.is_byte_buffer(resource) => {
-                    let text = format!("{} is no byte buffer", self.describe(resource));
-                    return Err(self.error(TYPE_MISMATCH, text));
-                }
                 Param::BufferElem => self.buffer_element(resource)?,
                 Param::Coord => TypeId::vector(Scalar::U32, self.texture(resource)?.0),
                 Param::Texel => TypeId::vector(self.texture(resource)?.1, 4),
@@ -70,6 +70,31 @@ impl Lowerer<'_> {
             converted.push(self.convert(arg, to)?);
         }
         Ok(converted)
+    }
+
+    /// Whether an argument that no conversion makes is what its parameter says.
+    fn holds(&self, op: CallOp, param: Param, arg: ValueId) -> bool {
+        let (ty, resource) = (self.ty(arg), self.func.is_resource(arg));
+        match param {
+            Param::Buffer if reads_or_writes_bytes(op) => resource && self.is_byte_buffer(ty),
+            Param::Buffer => resource && matches!(self.types.kind(ty), TypeKind::Buffer { .. }),
+            Param::TypedBuffer => resource && self.buffer_element(ty).is_ok(),
+            Param::Texture => match (self.types.kind(ty), sampled_dimensions(op)) {
+                (TypeKind::Texture { dim, .. }, Some(wanted)) => resource && *dim == wanted,
+                (TypeKind::Texture { .. }, None) => resource,
+                _ => false,
+            },
+            Param::Bindless => resource && *self.types.kind(ty) == TypeKind::BindlessArray,
+            Param::Accel => resource && *self.types.kind(ty) == TypeKind::Accel,
+            Param::Dispatch => {
+                self.func.is_lvalue(arg)
+                    && self.types.is_custom_named(ty, "LC_IndirectDispatchBuffer")
+            }
+            Param::Query => self.func.is_lvalue(arg) && self.types.is_ray_query(ty),
+            Param::Struct | Param::Ray => !self.func.is_lvalue(arg) && self.types.is_struct(ty),
+            Param::Data => !self.func.is_lvalue(arg) && !resource && self.types.is_data(ty),
+            _ => true,
+        }
     }
 
     /// The result type of a resource operation whose recorded type is `ty`.
@@ -202,6 +227,15 @@ impl Lowerer<'_> {
             _ => Err(self
                 .error(TYPE_MISMATCH, format!("{} is no buffer", self.describe(self.ty(buffer))))),
         }
+    }
+}
+
+/// The dimensions of the texture that an operation samples.
+fn sampled_dimensions(op: CallOp) -> Option<u8> {
+    match op {
+        op if (CallOp::Texture2dSample..=CallOp::Texture2dSampleGradLevel).contains(&op) => Some(2),
+        op if (CallOp::Texture3dSample..=CallOp::Texture3dSampleGradLevel).contains(&op) => Some(3),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use luisac_ast::diagnostic::Code;
 use luisac_ast::json;
 use std::path::{Path, PathBuf};
 
-fn corpus() -> Option<PathBuf> {
+pub fn corpus() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
     if path.is_dir() {
         Some(path)
@@ -16,7 +16,7 @@ fn corpus() -> Option<PathBuf> {
 }
 
 /// All JSON kernels below a folder, in order.
-fn kernels(folder: &Path) -> Vec<PathBuf> {
+pub fn kernels(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![folder.to_path_buf()];
     while let Some(folder) = pending.pop() {

@@ -5,6 +5,7 @@ mod conversions;
 mod corpus;
 mod depth;
 mod memory;
+mod mutations;
 mod refusals;
 mod sketch;
 mod statements;

@@ -281,7 +281,8 @@ fn a_ray_query_dispatches_to_its_handlers() {
           %5: bool = arithmetic unary_bit_not %4
           return
         }
-    "#]].assert_eq(&xir(|k| {
+    "#]]
+    .assert_eq(&xir(|k| {
         let accel = k.library.types.intern(TypeKind::Accel).expect("a type");
         let ray = k.library.types.structure(16, [FLOAT3, FLOAT]).expect("a structure");
         let query = k.library.types.intern(TypeKind::Custom("LC_RayQueryAll".into()));
@@ -321,7 +322,8 @@ fn differentiation_keeps_its_scope_and_lvalues() {
         b2:
           return
         }
-    "#]].assert_eq(&xir(|k| {
+    "#]]
+    .assert_eq(&xir(|k| {
         let (v, one) = (k.local(FLOAT2), k.float(1.0));
         let x = k.swizzle(v, "x", FLOAT);
         let leaf = k.call(CallOp::RequiresGradient, &[x], VOID);
