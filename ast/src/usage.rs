@@ -7,6 +7,9 @@
 //! Both are one pass over the expressions from users to operands, then one over the statements, function by function,
 //! callees first. Cost: linear in the nodes.
 
+#[cfg(test)]
+mod tests;
+
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 use crate::callops::CallOp;
