@@ -1,7 +1,8 @@
 //! Calls: how each argument is evaluated, and what the call becomes.
 
+use super::arguments::{argument_kind, passes_by_reference};
 use super::expressions::Task;
-use super::function::{Lowerer, Result, passes_by_reference};
+use super::function::{Lowerer, Result};
 use super::translation::{self, Translation};
 use super::{ASYNC, COOPERATIVE, EXTERNAL_CALL, MALFORMED, UNSUPPORTED};
 use crate::op::{ArithmeticOp, AutodiffOp, RayQueryReadOp, RayQueryWriteOp};
@@ -213,7 +214,7 @@ impl Lowerer<'_> {
         let Some(formal) = callee.variables.get(formal) else {
             return Err(self.error(MALFORMED, "an argument names a variable that does not exist"));
         };
-        match super::function::argument_kind(self.types, formal.tag, formal.ty) {
+        match argument_kind(self.types, formal.tag, formal.ty) {
             ArgumentKind::Value => self.convert(argument, formal.ty),
             _ if self.ty(argument) == formal.ty => Ok(argument),
             _ => {

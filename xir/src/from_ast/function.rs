@@ -8,15 +8,12 @@ use super::{
 };
 use crate::op::{ArithmeticOp, Rule, Space, SpecialRegister};
 use crate::{
-    ArgumentKind, BlockId, ConstBytes, Function, FunctionKind, Imm, InstId, Op, SourceLoc, ValueId,
-    typing,
+    BlockId, ConstBytes, Function, FunctionKind, Imm, InstId, Op, SourceLoc, ValueId, typing,
 };
 use cranelift_entity::SecondaryMap;
-use luisac_ast::callops::{CallOp, Param};
 use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
 use luisac_ast::model::{
-    self, Callee, ConstantId, ExprId, ExprKind, FunctionTag, Library, Stmt, StmtId, VariableId,
-    VariableTag,
+    self, ConstantId, ExprId, FunctionTag, Library, StmtId, VariableId, VariableTag,
 };
 use luisac_ast::place::{self, Place};
 use luisac_ast::types::{TypeId, TypeTable};
@@ -115,44 +112,19 @@ impl<'a> Lowerer<'a> {
         Ok(self.func)
     }
 
-    fn add_arguments(&mut self) -> Result<()> {
-        let assigned = assigned_variables(self.library, self.ast);
-        let is_kernel = self.func.is_kernel();
-        for (i, &variable) in self.ast.arguments.iter().enumerate() {
-            let Some(data) = self.ast.variables.get(variable) else {
-                return Err(
-                    self.error(MALFORMED, "an argument names a variable that does not exist")
-                );
-            };
-            let kind = argument_kind(self.types, data.tag, data.ty);
-            if !fits_argument(self.types, kind, data.ty, is_kernel) {
-                let place = if is_kernel { "a kernel" } else { "a callable" };
-                let ty = self.describe(data.ty);
-                return Err(self.error(MALFORMED, format!("{ty} cannot be passed so to {place}")));
-            }
-            let captured = is_kernel && i < self.ast.bindings.len();
-            let value = self.func.add_argument(kind, data.ty, data.name.as_deref(), captured);
-            if let Some(name) = &data.name {
-                self.func.set_name(value, name.clone());
-            }
-            self.storage[variable] = match kind {
-                ArgumentKind::Reference => Storage::Memory(value),
-                ArgumentKind::Resource => Storage::Resource(value),
-                ArgumentKind::Value if assigned[variable] => {
-                    let memory = self.alloca(Space::Local, data.ty);
-                    if let Some(name) = &data.name {
-                        self.func.set_name(memory, name.clone());
-                    }
-                    self.store(memory, value);
-                    Storage::Memory(memory)
-                }
-                ArgumentKind::Value => Storage::Value(value),
-            };
-        }
-        Ok(())
+    // ---- variables
+
+    /// Records what stands for an argument.
+    pub(super) fn set_storage(&mut self, variable: VariableId, storage: Storage) {
+        self.storage[variable] = storage;
     }
 
-    // ---- variables
+    /// Gives a value the name of a variable, if that has one.
+    pub(super) fn name_after(&mut self, value: ValueId, variable: VariableId) {
+        if let Some(name) = self.ast.variables.get(variable).and_then(|v| v.name.as_ref()) {
+            self.func.set_name(value, name.clone());
+        }
+    }
 
     /// What stands for a variable that is no builtin; allocates it at first sight.
     pub(super) fn storage(&mut self, variable: VariableId) -> Result<Storage> {
@@ -179,9 +151,7 @@ impl<'a> Lowerer<'a> {
             return Err(self.error(MALFORMED, format!("a variable cannot hold {ty}")));
         }
         let memory = self.alloca(space, data.ty);
-        if let Some(name) = &data.name {
-            self.func.set_name(memory, name.clone());
-        }
+        self.name_after(memory, variable);
         self.storage[variable] = Storage::Memory(memory);
         Ok(Storage::Memory(memory))
     }
@@ -439,91 +409,6 @@ fn function_kind(
         tag => {
             let text = format!("a function of kind `{}` is not compiled", tag.name());
             Err(error_at(library, place, UNSUPPORTED_FUNCTION, text))
-        }
-    }
-}
-
-/// How an argument of this tag and type is passed.
-pub(super) fn argument_kind(types: &TypeTable, tag: VariableTag, ty: TypeId) -> ArgumentKind {
-    if tag == VariableTag::Reference || types.is_custom(ty) {
-        ArgumentKind::Reference
-    } else if types.is_resource(ty) {
-        ArgumentKind::Resource
-    } else {
-        ArgumentKind::Value
-    }
-}
-
-/// Whether an argument of this kind may have the type.
-fn fits_argument(types: &TypeTable, kind: ArgumentKind, ty: TypeId, is_kernel: bool) -> bool {
-    match kind {
-        ArgumentKind::Value => types.is_data(ty),
-        ArgumentKind::Reference if is_kernel => types.is_custom(ty) && !types.is_ray_query(ty),
-        ArgumentKind::Reference => types.is_data(ty) || types.is_custom(ty),
-        ArgumentKind::Resource => true,
-    }
-}
-
-/// The variables that a function assigns, or passes to something that may.
-fn assigned_variables(library: &Library, ast: &model::Function) -> SecondaryMap<VariableId, bool> {
-    let mut assigned: SecondaryMap<VariableId, bool> = SecondaryMap::new();
-    let mut mark = |expr: ExprId| {
-        if let Some(variable) = root_variable(ast, expr) {
-            assigned[variable] = true;
-        }
-    };
-    for stmt in ast.stmts.values() {
-        match *stmt {
-            Stmt::Assign { lhs, .. } => mark(lhs),
-            Stmt::For { variable, .. } => mark(variable),
-            Stmt::RayQuery { query, .. } => mark(query),
-            _ => {}
-        }
-    }
-    for expr in ast.exprs.values() {
-        let ExprKind::Call { op, callee, arguments, .. } = expr.kind else { continue };
-        for (i, &argument) in ast.exprs_in(arguments).iter().enumerate() {
-            if passes_by_reference(library, op, callee, i) {
-                mark(argument);
-            }
-        }
-    }
-    assigned
-}
-
-/// Whether a call takes argument `index` as an lvalue.
-pub(super) fn passes_by_reference(
-    library: &Library,
-    op: CallOp,
-    callee: Callee,
-    index: usize,
-) -> bool {
-    match callee {
-        Callee::Function(id) => {
-            let formal = library.functions.get(id).and_then(|f| {
-                let variable = f.arguments.get(index)?;
-                f.variables.get(*variable)
-            });
-            formal.is_some_and(|v| {
-                argument_kind(&library.types, v.tag, v.ty) == ArgumentKind::Reference
-            })
-        }
-        Callee::External(_) => false,
-        Callee::Builtin => matches!(
-            op.info().params.get(index),
-            Some(Param::Ref | Param::Query | Param::Dispatch | Param::AtomicBase)
-        ),
-    }
-}
-
-/// The variable at the bottom of a chain of members, elements and components.
-pub(super) fn root_variable(ast: &model::Function, mut expr: ExprId) -> Option<VariableId> {
-    loop {
-        match ast.exprs.get(expr)?.kind {
-            ExprKind::Member { base, .. } | ExprKind::Swizzle { base, .. } => expr = base,
-            ExprKind::Access { range, .. } => expr = range,
-            ExprKind::Ref(variable) => return Some(variable),
-            _ => return None,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! linear in the input. Statements after a jump are lowered into blocks that nothing reaches and then removed, so that mistakes
 //! in them are still found.
 
+mod arguments;
 mod arithmetic;
 mod atomics;
 mod calls;
@@ -24,6 +25,7 @@ mod pack;
 mod plan;
 mod resources;
 mod statements;
+mod switch;
 mod translation;
 
 #[cfg(test)]
