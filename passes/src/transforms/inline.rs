@@ -6,8 +6,8 @@
 //! Why right: arguments are values or lvalues that were evaluated before the call. A callee's locals become locals of the
 //! caller; as they must be zero at each call and the caller's are zero only once, they are set to zero at the call if the
 //! call can run more than once.
-//! Cost: linear in what is inlined; calls of one block are taken from the last to the first, so that each instruction moves
-//! once. Budgets keep the result linear in the module: a call graph that doubles at every level keeps calls. Callees that
+//! Cost: linear in the result. A callee with one call site is copied straight to where it ends up, and calls of one block are
+//! taken from the last to the first, so that each instruction moves once. Budgets keep the result linear in the module: a call graph that doubles at every level keeps calls. Callees that
 //! hold a barrier are inlined in any case (targets that split kernels at barriers need it), and so are calls that pass shared
 //! memory by reference.
 
@@ -20,6 +20,7 @@ use luisac_xir::op::{Scopes, Space, ThreadGroupOp};
 use luisac_xir::{
     BlockId, Builder, Function, FunctionId, Imm, InstId, Module, Op, ValueDef, ValueId,
 };
+use rustc_hash::FxHashMap;
 
 counters! {
     /// What `inline` did.
@@ -99,11 +100,11 @@ fn callees_first(module: &Module) -> Vec<FunctionId> {
     order
 }
 
-/// What the inliner knows of a function.
+/// What the inliner knows of a function, with what it has decided to inline into it.
 #[derive(Clone, Copy, Default)]
 struct Facts {
     size: u64,
-    blocks: u64,
+    is_one_block: bool,
     sites: u64,
     has_barrier: bool,
     is_flat: bool,
@@ -111,9 +112,21 @@ struct Facts {
     done: bool,
 }
 
+/// A call that is to be replaced.
+#[derive(Clone, Copy)]
+struct Site {
+    call: InstId,
+    callee: FunctionId,
+    /// Whether it can run more than once in one run of its function.
+    repeats: bool,
+}
+
 struct Inliner {
     options: Options,
     facts: SecondaryMap<FunctionId, Facts>,
+    /// Calls that are to be replaced, in order, of functions where that has not been done: a function with one call site waits
+    /// for the decision of its caller, so that a long chain is copied once and not once a level.
+    waiting: SecondaryMap<FunctionId, Vec<Site>>,
     info: Info,
 }
 
@@ -125,56 +138,89 @@ impl Inliner {
                 facts[callee].sites += 1;
             }
         }
-        Inliner { options, facts, info: Info::default() }
+        Inliner { options, facts, waiting: SecondaryMap::new(), info: Info::default() }
     }
 
     fn caller(&mut self, cx: &mut ModuleCx<'_>, caller: FunctionId) {
-        if cx.module.functions[caller].has_body() {
-            self.inline_calls(cx, caller);
-        }
         let function = &cx.module.functions[caller];
-        let facts = &mut self.facts[caller];
-        facts.size = function.placed_inst_count() as u64;
-        facts.blocks = function.blocks().count() as u64;
-        facts.is_flat = is_flat(function);
-        facts.done = true;
+        let entry = function.entry();
         let barriers = |op| matches!(op, Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock));
         let own = function.blocks().any(|b| function.insts(b).any(|i| barriers(function.op(i))));
-        let called = calls(function).iter().any(|&(_, callee)| self.facts[callee].has_barrier);
-        self.facts[caller].has_barrier = own || called;
+        let sites = calls(function);
+        let facts = &mut self.facts[caller];
+        facts.size = function.placed_inst_count() as u64;
+        facts.is_one_block =
+            entry.is_some_and(|b| function.next_block(b).is_none()) && ends_in_return(function);
+        facts.is_flat = is_flat(function);
+        facts.has_barrier = own;
+        for &(_, callee) in &sites {
+            self.facts[caller].has_barrier |= self.facts[callee].has_barrier;
+        }
+        if entry.is_some() && !sites.is_empty() {
+            self.decide(cx, caller, &sites);
+        }
+        self.facts[caller].done = true;
+        if self.facts[caller].sites != 1 {
+            self.carry_out(cx, caller);
+        }
     }
 
-    fn inline_calls(&mut self, cx: &mut ModuleCx<'_>, caller: FunctionId) {
-        let sites = calls(&cx.module.functions[caller]);
-        if sites.is_empty() {
-            return;
-        }
-        let is_flat = is_flat(&cx.module.functions[caller]);
-        let mut size = cx.module.functions[caller].placed_inst_count() as u64;
-        // Decided from the first to the last, done from the last to the first.
+    /// Chooses the calls of a function that are to be replaced.
+    fn decide(
+        &mut self,
+        cx: &mut ModuleCx<'_>,
+        caller: FunctionId,
+        sites: &[(InstId, FunctionId)],
+    ) {
         let mut chosen = Vec::new();
-        for (call, callee) in sites {
-            if self.wants(cx.module, caller, call, callee, size, is_flat) {
-                if !cx.fuel() {
-                    break;
-                }
-                size += self.facts[callee].size;
-                chosen.push((call, callee));
+        let mut repeats: Option<SecondaryMap<BlockId, bool>> = None;
+        for &(call, callee) in sites {
+            if !self.wants(cx.module, caller, call, callee) {
+                // It will not be copied into its only caller, hence its own calls are due.
+                self.carry_out(cx, callee);
+                continue;
             }
+            if !cx.fuel() {
+                break;
+            }
+            let function = &cx.module.functions[caller];
+            let repeats = repeats.get_or_insert_with(|| blocks_on_cycles(function));
+            let repeats = function.inst_block(call).is_none_or(|b| repeats[b]);
+            chosen.push(Site { call, callee, repeats });
+            let inlined = self.facts[callee];
+            self.facts[caller].size += inlined.size;
+            self.facts[caller].is_one_block &= inlined.is_one_block;
         }
-        if chosen.is_empty() {
+        self.waiting[caller] = chosen;
+    }
+
+    /// Replaces the calls that were chosen in a function, and those that come in with the bodies: the last first, so that each
+    /// instruction moves once when blocks are split.
+    fn carry_out(&mut self, cx: &mut ModuleCx<'_>, caller: FunctionId) {
+        let mut pending = std::mem::take(&mut self.waiting[caller]);
+        if pending.is_empty() {
             return;
         }
-        let repeats = blocks_on_cycles(&cx.module.functions[caller]);
         // The caller is taken out, so that its callees can be read meanwhile.
         let empty = Function::new("", luisac_xir::FunctionKind::Callable, TypeId::VOID);
         let mut function = std::mem::replace(&mut cx.module.functions[caller], empty);
-        for &(call, callee) in chosen.iter().rev() {
-            let block = function.inst_block(call);
-            let clear = block.is_none_or(|b| repeats[b]);
-            let body = &cx.module.functions[callee];
-            Splice { func: &mut function, types: &cx.module.types, callee: body }.run(call, clear);
+        while let Some(site) = pending.pop() {
+            let callee = &cx.module.functions[site.callee];
+            let mut splice = Splice {
+                func: &mut function,
+                types: &cx.module.types,
+                callee,
+                copied_calls: FxHashMap::default(),
+            };
+            splice.run(site.call, site.repeats);
+            let copied = splice.copied_calls;
             self.info.inlined_call_count += 1;
+            for inner in &self.waiting[site.callee] {
+                if let Some(&call) = copied.get(&inner.call) {
+                    let repeats = site.repeats || inner.repeats;
+                    pending.push(Site { call, callee: inner.callee, repeats });
+                }
+            }
         }
         cx.module.functions[caller] = function;
     }
@@ -185,8 +231,6 @@ impl Inliner {
         caller: FunctionId,
         call: InstId,
         callee: FunctionId,
-        size: u64,
-        is_flat: bool,
     ) -> bool {
         let facts = self.facts[callee];
         let body = &module.functions[callee];
@@ -199,8 +243,7 @@ impl Inliner {
             self.info.skipped_recursive_callable_count += 1;
             return false;
         }
-        let splices = facts.blocks == 1 && ends_in_return(body);
-        if !(is_flat && facts.is_flat) && !splices {
+        if !(self.facts[caller].is_flat && facts.is_flat) && !facts.is_one_block {
             self.info.skipped_structured_call_count += 1;
             return false;
         }
@@ -215,6 +258,7 @@ impl Inliner {
             self.info.skipped_noinline_call_count += 1;
             return false;
         }
+        let size = self.facts[caller].size;
         if !self.fits(facts, size, function.args(call).len() as u64) {
             self.info.skipped_costly_callable_count += 1;
             return false;
@@ -228,9 +272,8 @@ impl Inliner {
             return true;
         }
         if !self.options.inline_all {
-            return callee.size
-                <= if callee.sites <= 1 { MODEST_SINGLE_SITE } else { MODEST_LIMIT }
-                && callee.sites <= MODEST_SITES;
+            let limit = if callee.sites <= 1 { MODEST_SINGLE_SITE } else { MODEST_LIMIT };
+            return callee.size <= limit && callee.sites <= MODEST_SITES;
         }
         let limit =
             if callee.sites <= 1 { self.options.single_site_limit } else { self.options.limit };
@@ -299,10 +342,12 @@ struct Splice<'a> {
     func: &'a mut Function,
     types: &'a TypeTable,
     callee: &'a Function,
+    /// Copies of the callee's own calls.
+    copied_calls: FxHashMap<InstId, InstId>,
 }
 
 impl Splice<'_> {
-    fn run(mut self, call: InstId, clear_locals: bool) {
+    fn run(&mut self, call: InstId, clear_locals: bool) {
         let Some(callee_entry) = self.callee.entry() else { return };
         let actuals = self.func.args(call).to_vec();
         let mut values: SecondaryMap<ValueId, Option<ValueId>> =
@@ -491,6 +536,9 @@ impl Splice<'_> {
             self.callee.inst_blocks(inst).iter().filter_map(|&b| block(b)).collect();
         let copy = self.func.create_inst(data.op, data.ty, &[], &blocks, data.imm.clone());
         self.func.set_loc(copy, data.loc);
+        if data.op == Op::Call {
+            self.copied_calls.insert(inst, copy);
+        }
         if let Some(comment) = self.callee.comment_of(inst) {
             self.func.set_comment(copy, comment);
         }

@@ -4,8 +4,8 @@
 //! phis where paths with different stores meet.
 //! Why right: phis stand at the iterated dominance frontier of the stores, restricted to blocks where the variable is read
 //! later (pruned SSA); a read before any write yields zero, as locals are zero when the function is entered.
-//! Cost: for each variable the blocks it is live in and dominates a store of; variables of one block, and of one store that
-//! dominates all reads, cost their uses only. Source: V. Sreedhar, G. Gao, "A linear time algorithm for placing
+//! Cost: for each variable the blocks that it is live in; variables of one block, and of one store that dominates all reads,
+//! cost their uses only. Source: V. Sreedhar, G. Gao, "A linear time algorithm for placing
 //! phi-nodes", POPL 1995; renaming after R. Cytron et al., TOPLAS 13 (1991).
 
 use super::util;
@@ -290,8 +290,10 @@ impl<'a> Placement<'a> {
                         }
                     }
                 }
+                // Where the variable is not live, what is live below was written below, and has a root of its own.
                 for child in self.dominators.children(block) {
-                    if self.visited[child] != stamp {
+                    let passes = self.live[child] == stamp && self.defines[child] != stamp;
+                    if passes && self.visited[child] != stamp {
                         self.visited[child] = stamp;
                         pending.push(child);
                     }
