@@ -59,7 +59,7 @@ impl Report {
     /// Notes an error of syntax, after which nothing can be read.
     pub fn syntax(&mut self, lexer: &Lexer<'_>, error: Syntax) {
         let Syntax { offset, expected } = error;
-        match lexer.text[offset.min(lexer.text.len())..].chars().next() {
+        match lexer.text.get(offset..).and_then(|rest| rest.chars().next()) {
             None => {
                 self.error(
                     codes::TRUNCATED,
