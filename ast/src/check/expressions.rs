@@ -133,6 +133,7 @@ impl Checker<'_> {
                 types.is_scalar_or_vector(ty)
                     && types.dim(ty) == dim
                     && (!truth || types.is_bool(ty))
+                    && !(op.is_bitwise() && types.is_float(ty))
             }
         };
         if !fits {

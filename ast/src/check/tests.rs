@@ -231,6 +231,7 @@ fn operators() {
     refused(&binary("ADD", 8, 2, 5), codes::OPERAND_SHAPE, "/expression");
     refused(&binary("LESS", 1, 1, 0), codes::RESULT_TYPE, "/expression");
     refused(&binary("ADD", 1, 1, 5), codes::RESULT_TYPE, "/expression");
+    refused(&binary("SHL", 1, 1, 4), codes::RESULT_TYPE, "/expression");
     let unary = |op: &str, v: usize, ty: u32| {
         eval(&format!(r#"{{"tag":"UNARY","type":{ty},"op":"{op}","operand":{}}}"#, var(v)))
     };
