@@ -1,12 +1,15 @@
-//! Prints a kernel of the JSON form as XIR after a pipeline: `show FILE [PIPELINE]`.
+//! Prints a kernel, in JSON or as XIR text, after a pipeline: `show FILE [PIPELINE]`; what each pass did goes to standard error.
 use luisac_passes::{Pipeline, RunOptions};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let bytes = std::fs::read(&args[1]).expect("the file can be read");
-    let library = luisac_ast::json::read(&bytes).expect("the file is a kernel");
-    let mut module =
-        luisac_xir::from_ast::lower_all(&library, &Default::default()).expect("it can be lowered");
+    let text = std::fs::read(&args[1]).expect("the file can be read");
+    let mut module = if luisac_xir::text::looks_like_text(&text) {
+        luisac_xir::text::parse(&String::from_utf8_lossy(&text)).unwrap_or_else(|e| panic!("{e}"))
+    } else {
+        let library = luisac_ast::json::read(&text).expect("the file is a kernel");
+        luisac_xir::from_ast::lower_all(&library, &Default::default()).expect("it can be lowered")
+    };
     if let Some(text) = args.get(2) {
         let pipeline = Pipeline::parse(text).unwrap_or_else(|e| panic!("{e}"));
         let report =

@@ -4,6 +4,7 @@ use super::form::Requires;
 use super::fuel::Fuel;
 use luisac_ast::types::TypeTable;
 use luisac_xir::{Function, FunctionId, Module};
+use rayon::prelude::*;
 
 /// Something computed about a function that stays true if a pass preserves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +104,7 @@ impl OptionType for u64 {
 }
 
 /// The options of a pass as a structure.
-pub trait PassOptions: Default {
+pub trait PassOptions: Default + Sync {
     /// The options there are.
     const DECLARATIONS: &'static [OptionDecl];
     /// Sets the option of this name; `Err` with its kind if the value does not fit, `Ok(false)` if there is no such option.
@@ -267,14 +268,15 @@ pub struct Pass {
     pub(crate) body: Body,
 }
 
-/// Runs on a function with these options; gives the counters in their order.
-pub(crate) type RunOnFunction = fn(&mut FunctionCx<'_>, &OptionTexts) -> Result<Vec<u64>, Refusal>;
+/// Runs on functions with these options; gives the sums of the counters in their order.
+pub(crate) type RunOnFunctions =
+    fn(&mut [&mut Function], &TypeTable, &Fuel, &OptionTexts) -> Result<Vec<u64>, Refusal>;
 /// Runs on a module with these options; gives the counters in their order.
 pub(crate) type RunOnModule = fn(&mut ModuleCx<'_>, &OptionTexts) -> Result<Vec<u64>, Refusal>;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
-    Function(RunOnFunction),
+    Function(RunOnFunctions),
     Module(RunOnModule),
 }
 
@@ -286,10 +288,7 @@ impl Pass {
             options: P::Options::DECLARATIONS,
             counters: P::Info::DECLARATIONS,
             check_options: |texts| read_options::<P::Options>(texts).map(|_| ()),
-            body: Body::Function(|cx, texts| {
-                let options = read_options::<P::Options>(texts).unwrap_or_default();
-                P::run(cx, &options).map(|info| info.values())
-            }),
+            body: Body::Function(run_on_functions::<P>),
         }
     }
 
@@ -317,7 +316,8 @@ impl Pass {
         matches!(self.body, Body::Function(_))
     }
 
-    /// Runs on one function of a module, with default options but for `options`. Unknown options are not looked at.
+    /// Runs a function pass on one function of a module; a module pass, or a function without body, is left out. Options that
+    /// do not fit count as not given.
     pub fn run_on_function(
         &self,
         module: &mut Module,
@@ -328,11 +328,41 @@ impl Pass {
         match self.body {
             Body::Function(run) if module.functions[id].has_body() => {
                 let Module { types, functions } = module;
-                run(&mut FunctionCx { func: &mut functions[id], types, fuel }, options)
+                run(&mut [&mut functions[id]], types, fuel, options)
             }
             _ => Ok(vec![0; self.counters.len()]),
         }
     }
+}
+
+/// Below so many functions threads cost more than they give.
+const MIN_PARALLEL: usize = 16;
+
+/// Runs a pass on functions, which know nothing of each other: in parallel, unless fuel must be taken in order. The result
+/// does not depend on it: counters are sums, and of several refusals the first function's is told.
+fn run_on_functions<P: FunctionPass>(
+    functions: &mut [&mut Function],
+    types: &TypeTable,
+    fuel: &Fuel,
+    texts: &OptionTexts,
+) -> Result<Vec<u64>, Refusal> {
+    let options = read_options::<P::Options>(texts).unwrap_or_default();
+    let run = |func: &mut Function| {
+        P::run(&mut FunctionCx { func, types, fuel }, &options).map(|info| info.values())
+    };
+    let results: Vec<Result<Vec<u64>, Refusal>> =
+        if functions.len() < MIN_PARALLEL || fuel.is_limited() {
+            functions.iter_mut().map(|func| run(func)).collect()
+        } else {
+            functions.par_iter_mut().map(|func| run(func)).collect()
+        };
+    let mut sums = vec![0; P::Info::DECLARATIONS.len()];
+    for result in results {
+        for (sum, value) in sums.iter_mut().zip(result?) {
+            *sum += value;
+        }
+    }
+    Ok(sums)
 }
 
 fn read_options<O: PassOptions>(texts: &OptionTexts) -> Result<O, OptionError> {

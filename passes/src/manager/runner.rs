@@ -1,6 +1,6 @@
 //! Runs a pipeline over a module.
 
-use super::declaration::{Body, FunctionCx, ModuleCx, Refusal};
+use super::declaration::{Body, ModuleCx, Refusal};
 use super::form::Form;
 use super::fuel::Fuel;
 use super::pipeline::{PassCall, Pipeline, Step};
@@ -145,24 +145,17 @@ impl Runner<'_> {
     }
 
     fn invoke(&mut self, call: &PassCall, module: &mut Module) -> Result<Vec<u64>, Refusal> {
-        let run = match call.pass.body {
-            Body::Module(run) => {
-                return run(&mut ModuleCx { module, fuel: &self.fuel }, &call.options);
-            }
-            Body::Function(run) => run,
-        };
-        let mut sum = vec![0; call.pass.counters.len()];
-        let Module { types, functions } = module;
-        for func in functions.values_mut().filter(|f| f.has_body()) {
-            let mut cx = FunctionCx { func, types, fuel: &self.fuel };
-            for (total, value) in sum.iter_mut().zip(run(&mut cx, &call.options)?) {
-                *total += value;
+        match call.pass.body {
+            Body::Module(run) => run(&mut ModuleCx { module, fuel: &self.fuel }, &call.options),
+            Body::Function(run) => {
+                let Module { types, functions } = module;
+                let mut functions: Vec<_> =
+                    functions.values_mut().filter(|f| f.has_body()).collect();
+                run(&mut functions, types, &self.fuel, &call.options)
             }
         }
-        Ok(sum)
     }
 
-    /// Tells each violation as a fault of the pass `after` which the module was looked at.
     fn verify(&self, after: &str, module: &Module) -> Result<(), Diagnostics> {
         if !self.verify_each {
             return Ok(());

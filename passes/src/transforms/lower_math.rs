@@ -33,17 +33,22 @@ counters! {
     }
 }
 
-/// Operations that a target has: names, each optionally with a type, as `floor` or `fma.f32`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NativeSet(Vec<(ArithmeticOp, Option<Scalar>)>);
+/// Operations that a target has: names, each optionally with a type, as `floor` or `fma.f32`. One set of types, as bits,
+/// for each operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeSet([u8; ArithmeticOp::ALL.len()]);
 
 const FLOATS: [(&str, Scalar); 3] =
     [("f16", Scalar::F16), ("f32", Scalar::F32), ("f64", Scalar::F64)];
+/// The bits of all floats, and of all other types.
+const ALL_TYPES: u8 = 0b1111;
+const OTHER_TYPES: u8 = 0b1000;
 
 impl NativeSet {
     /// Whether the operation on this type is native.
     pub fn has(&self, op: ArithmeticOp, scalar: Scalar) -> bool {
-        self.0.iter().any(|&(o, s)| o == op && s.is_none_or(|s| s == scalar))
+        let float = FLOATS.iter().position(|(_, s)| *s == scalar);
+        self.0[op as usize] & float.map_or(OTHER_TYPES, |i| 1 << i) != 0
     }
 }
 
@@ -52,31 +57,45 @@ impl OptionType for NativeSet {
         "names of operations with an optional type, separated by `|`: `floor|fma.f32`";
 
     fn parse(text: &str) -> Option<NativeSet> {
-        let mut set = Vec::new();
+        let mut set = [0; ArithmeticOp::ALL.len()];
         for entry in text.split('|').filter(|e| !e.is_empty()) {
-            let (name, ty) = match entry.split_once('.') {
-                Some((name, ty)) => (name, Some(FLOATS.iter().find(|(n, _)| *n == ty)?.1)),
-                None => (entry, None),
+            let (name, bits) = match entry.split_once('.') {
+                Some((name, ty)) => (name, 1 << FLOATS.iter().position(|(n, _)| *n == ty)?),
+                None => (entry, ALL_TYPES),
             };
-            set.push((ArithmeticOp::from_name(name)?, ty));
+            set[ArithmeticOp::from_name(name)? as usize] |= bits;
         }
         Some(NativeSet(set))
     }
 
     fn show(&self) -> String {
-        let entry = |&(op, ty): &(ArithmeticOp, Option<Scalar>)| {
-            let suffix = ty.and_then(|ty| FLOATS.iter().find(|(_, s)| *s == ty));
-            suffix.map_or(op.name().to_string(), |(name, _)| format!("{}.{name}", op.name()))
-        };
-        self.0.iter().map(entry).collect::<Vec<_>>().join("|")
+        let mut entries = Vec::new();
+        for &op in ArithmeticOp::ALL {
+            let bits = self.0[op as usize];
+            if bits == ALL_TYPES {
+                entries.push(op.name().to_string());
+                continue;
+            }
+            let held = FLOATS.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1);
+            for (_, (suffix, _)) in held {
+                entries.push(format!("{}.{suffix}", op.name()));
+            }
+        }
+        entries.join("|")
     }
+}
+
+/// The operations that stay by default: rounding, and what hardware with floats has.
+fn usual_natives() -> NativeSet {
+    let usual = "ceil|copysign|floor|fma.f32|fma.f64|rint|round|trunc";
+    NativeSet::parse(usual).unwrap_or(NativeSet([0; ArithmeticOp::ALL.len()]))
 }
 
 options! {
     /// What to lower and how.
     Options {
         fast_math: bool = false, "use the cheaper forms of `--math fast`";
-        native: NativeSet = NativeSet::parse("ceil|copysign|floor|fma.f32|fma.f64|rint|round|trunc").unwrap_or_default(),
+        native: NativeSet = usual_natives(),
             "operations that stay";
     }
 }
