@@ -231,6 +231,9 @@ pub(super) struct Function {
     /// Rows of an activation. The first `locals` are its variables, zero at the start.
     pub rows: u32,
     pub locals: u32,
+    /// Whether the order of blocks follows constructs alone: then a barrier that not all threads are at is a mistake of the
+    /// kernel, and not of the order.
+    pub structured: bool,
 }
 
 /// Everything that is compiled, and what it refers to.

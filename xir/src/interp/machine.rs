@@ -103,6 +103,8 @@ pub(super) struct Activation {
     active: Vec<u32>,
     /// Threads that wait at other positions, last position first.
     waiting: Vec<(u32, Vec<u32>)>,
+    /// Threads that wait at a barrier: its block, the operation behind it.
+    parked: Vec<(usize, usize, Vec<u32>)>,
     /// For each formal argument of resource kind the argument of the kernel.
     pub resources: Vec<u32>,
     /// Row that the result goes to, and its number of scalars.
@@ -346,6 +348,7 @@ impl<'a> Machine<'a> {
             next: 0,
             active: (0..count as u32).collect(),
             waiting: Vec::new(),
+            parked: Vec::new(),
             resources: (0..self.args.len() as u32).collect(),
             result: None,
         };
@@ -394,8 +397,11 @@ impl<'a> Machine<'a> {
                     called = Some(call);
                     break;
                 }
-                let done = self.execute(&current, self.lanes(&current.active), code);
                 let loc = block.locs[current.next - 1];
+                if matches!(code, Code::Barrier) && self.park(&mut current) {
+                    break;
+                }
+                let done = self.execute(&current, self.lanes(&current.active), code);
                 done.map_err(|t| self.fault(*t, &current, loc))?;
                 if !self.stopped.is_empty() {
                     self.retire(&mut current, loc);
@@ -422,6 +428,12 @@ impl<'a> Machine<'a> {
                     current.active = lanes;
                     current.block = program.functions[current.function].at[position as usize] as usize;
                     current.next = 0;
+                } else if let Some((block, next, lanes)) = current.parked.pop() {
+                    // All others have ended, or wait at another barrier: then this one is divergent.
+                    (current.block, current.next, current.active) = (block, next, lanes);
+                    let loc = program.functions[current.function].blocks[block].locs[next - 1];
+                    let done = self.barrier(self.lanes(&current.active));
+                    done.map_err(|t| self.fault(*t, &current, loc))?;
                 } else if let Some(caller) = self.stack.pop() {
                     current = caller;
                     current.active.retain(|&lane| !self.ended[lane as usize]);
@@ -430,6 +442,23 @@ impl<'a> Machine<'a> {
                 }
             }
         }
+    }
+
+    /// In flat form, where the order of blocks may put a barrier before threads that have only to end: lets the active threads
+    /// wait until the others are there too. Whether they do wait.
+    fn park(&mut self, current: &mut Activation) -> bool {
+        if self.program.functions[current.function].structured || !self.stack.is_empty() {
+            return false;
+        }
+        let here = |parked: &(usize, usize, Vec<u32>)| (parked.0, parked.1) == (current.block, current.next);
+        if let Some(i) = current.parked.iter().position(here) {
+            current.active = merge(&current.parked.swap_remove(i).2, &current.active);
+        }
+        if current.active.len() == self.live || current.waiting.is_empty() && current.parked.is_empty() {
+            return false;
+        }
+        current.parked.push((current.block, current.next, std::mem::take(&mut current.active)));
+        true
     }
 
     fn count_steps(&mut self, length: usize, current: &Activation) -> Result<(), Fault> {
@@ -477,6 +506,7 @@ impl<'a> Machine<'a> {
             next: 0,
             active: caller.active.clone(),
             waiting: Vec::new(),
+            parked: Vec::new(),
             resources: call.resources.iter().map(|&r| caller.resources.get(r as usize).copied().unwrap_or(0)).collect(),
             result: call.result.map(|(row, count)| (caller.frame + row as usize, count)),
         })

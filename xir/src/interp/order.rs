@@ -11,10 +11,16 @@
 //! iteration strategies with widenings", 1993) of the control-flow graph, to which edges are added that keep each construct
 //! that still is structured together: from where an arm is left for good to its merge, or to the head of its loop.
 //!
-//! Structured form takes linear time, other forms time linear in edges times the depth of loops.
+//! Where the graph leaves a choice, blocks keep the order that they have in the function, which most passes keep: an arm that
+//! ends the thread comes before what follows the construct.
+//!
+//! Structured form takes linear time, other forms time linear in edges times the depth of loops, times a logarithm.
 
 use crate::{BlockId, Function, Op};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 const NONE: u32 = u32::MAX;
 
@@ -23,6 +29,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Order {
     /// The block at each position, once for itself and once for its latch.
     pub at: Vec<BlockId>,
+    /// Whether the order follows constructs alone.
+    pub structured: bool,
     position: Vec<u32>,
     latch: Vec<u32>,
 }
@@ -30,10 +38,14 @@ pub(super) struct Order {
 impl Order {
     pub fn compute(function: &Function) -> Order {
         let blocks = function.block_count();
-        let mut order =
-            Order { at: Vec::new(), position: vec![NONE; blocks], latch: vec![NONE; blocks] };
+        let mut order = Order {
+            at: Vec::new(),
+            structured: is_structured(function),
+            position: vec![NONE; blocks],
+            latch: vec![NONE; blocks],
+        };
         if let Some(entry) = function.entry() {
-            if is_structured(function) {
+            if order.structured {
                 order.by_structure(function, entry);
             } else {
                 order.by_graph(&Graph::build(function, entry));
@@ -122,10 +134,9 @@ impl Order {
                 Task::Split(nodes) => {
                     regions += 1;
                     nodes.iter().for_each(|&n| region[n as usize] = regions);
-                    // Components come out last first, as they should lie on the stack.
-                    for mut component in search.components(graph, &nodes, &region) {
-                        // Nodes are numbered in reverse post-order: the least is the head.
-                        component.sort_unstable();
+                    let components = search.components(graph, &nodes, &region);
+                    // The last one goes to the bottom of the stack.
+                    for component in sorted(graph, components).into_iter().rev() {
                         let head = component[0];
                         if component.len() > 1 || graph.targets[head as usize].contains(&head) {
                             stack.push(Task::Latch(head));
@@ -179,10 +190,45 @@ fn is_structured(function: &Function) -> bool {
         })
 }
 
+/// The components so that edges between them lead forward, and otherwise by the place of their heads in the function. The nodes
+/// of each are sorted: they are numbered in reverse post-order, the least is the head.
+fn sorted(graph: &Graph, mut components: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+    let mut of: FxHashMap<u32, u32> = FxHashMap::default();
+    for (i, component) in components.iter_mut().enumerate() {
+        component.sort_unstable();
+        of.extend(component.iter().map(|&n| (n, i as u32)));
+    }
+    let targets = |i: u32| {
+        let nodes = components[i as usize].iter();
+        let targets = nodes.flat_map(|&n| &graph.targets[n as usize]).filter_map(|t| of.get(t).copied());
+        targets.filter(move |&t| t != i).collect::<Vec<u32>>()
+    };
+    let count = components.len() as u32;
+    let mut missing = vec![0; components.len()];
+    for t in (0..count).flat_map(&targets) {
+        missing[t as usize] += 1;
+    }
+    let key = |i: u32| Reverse((graph.places[components[i as usize][0] as usize], i));
+    let mut ready: BinaryHeap<_> = (0..count).filter(|&i| missing[i as usize] == 0).map(key).collect();
+    let mut order = Vec::with_capacity(components.len());
+    while let Some(Reverse((_, i))) = ready.pop() {
+        order.push(i);
+        for t in targets(i) {
+            missing[t as usize] -= 1;
+            if missing[t as usize] == 0 {
+                ready.push(key(t));
+            }
+        }
+    }
+    order.into_iter().map(|i| std::mem::take(&mut components[i as usize])).collect()
+}
+
 /// The control-flow graph with the edges that keep constructs together; nodes in reverse post-order.
 struct Graph {
     nodes: Vec<BlockId>,
     targets: Vec<Vec<u32>>,
+    /// Place of each node in the order of the function.
+    places: Vec<u32>,
 }
 
 impl Graph {
@@ -215,7 +261,13 @@ impl Graph {
         }
         let targets =
             nodes.iter().map(|&block| successors(block).map(|b| number[b]).collect()).collect();
-        Graph { nodes, targets }
+        let mut places = vec![0; nodes.len()];
+        for (place, block) in function.blocks().enumerate() {
+            if number[block] != NONE {
+                places[number[block] as usize] = place as u32;
+            }
+        }
+        Graph { nodes, targets, places }
     }
 }
 

@@ -214,6 +214,7 @@ impl<'c, 'm> Builder<'c, 'm> {
 
     fn finish(mut self) -> CodeFunction {
         self.code.rows = self.rows.count();
+        self.code.structured = self.order.structured;
         self.code
     }
 
