@@ -15,7 +15,8 @@ fn lower(case: &Case) -> Result<(Module, FunctionId), String> {
     if refused.has_errors() {
         return Err(format!("{refused:?}"));
     }
-    let module = from_ast::lower(&library, &from_ast::Options::default()).map_err(|e| format!("{e:?}"))?;
+    let module =
+        from_ast::lower(&library, &from_ast::Options::default()).map_err(|e| format!("{e:?}"))?;
     verify::verify(&module).map_err(|e| format!("not valid: {}", e[0]))?;
     let kernel = module.kernels().next().ok_or("no kernel")?;
     Ok((module, kernel))
@@ -46,7 +47,8 @@ fn check_folder(folder: &str, left_out: &[&str]) {
     let only = std::env::var("ONLY").ok();
     let (mut right, mut wrong) = (0, Vec::new());
     for case in &cases {
-        if left_out.contains(&case.name.as_str()) || only.as_ref().is_some_and(|o| *o != case.name) {
+        if left_out.contains(&case.name.as_str()) || only.as_ref().is_some_and(|o| *o != case.name)
+        {
             continue;
         }
         for width in [1, 8, 32, 64] {
@@ -64,7 +66,13 @@ fn check_folder(folder: &str, left_out: &[&str]) {
         }
     }
     println!("{folder}: {right} runs of {} cases right", cases.len());
-    assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} are wrong:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -75,7 +83,11 @@ fn kernels_after_bug_reports() {
 #[test]
 fn own_kernels() {
     // Derivatives and sampled textures.
-    let left_out =
-        ["accumulate_gradient", "autodiff_branch", "autodiff_unrolled_loop", "direct_texture_sample"];
+    let left_out = [
+        "accumulate_gradient",
+        "autodiff_branch",
+        "autodiff_unrolled_loop",
+        "direct_texture_sample",
+    ];
     check_folder("own", &left_out);
 }

@@ -80,8 +80,7 @@ fn take_back(arg: Arg, actual: &mut Actual) {
 }
 
 fn failed(launch: &Launch, fault: &interp::Fault) -> Diagnostics {
-    let code = Code::parse(fault.code()).unwrap_or(codes::RUN_FAILED);
-    let mut diagnostic = Diagnostic::error(code, fault.to_string()).with_help(fault.kind.help());
+    let mut diagnostic = Diagnostic::error(fault.code(), fault.to_string()).with_help(fault.kind.help());
     if !fault.function.is_empty() {
         diagnostic = diagnostic.in_function(format!("`{}`", fault.function));
     }

@@ -202,7 +202,7 @@ macro_rules! tables {
                     Min => min,
                     Max => max,
                     Copysign => |a, b| a & !SIGN | b & SIGN,
-                    Step => |edge, x| number(i8::from(!($get(x) < $get(edge)))),
+                    Step => |edge, x| number(if $get(x) < $get(edge) { 0 } else { 1 }),
                     Atan2 => function!($get, inverse::atan2, 2),
                     Pow => function!($get, pow::pow, 2),
                     _ => return None,
@@ -262,7 +262,8 @@ pub(super) fn ternary(op: ArithmeticOp, scalar: Scalar) -> Option<Ternary> {
 macro_rules! power {
     ($real:ty, $base:expr, $n:expr) => {{
         let (base, n): ($real, i128) = ($base, $n);
-        let (mut result, mut square, mut left): ($real, $real, u64) = (1.0, base, n.unsigned_abs() as u64);
+        let (mut result, mut square, mut left): ($real, $real, u64) =
+            (1.0, base, n.unsigned_abs() as u64);
         while left != 0 {
             if left & 1 == 1 {
                 result *= square;

@@ -82,8 +82,12 @@ macro_rules! binary_table {
             },
             ArithmeticOp::BinaryShiftLeft => |a, b| (a as $u).wrapping_shl(b as u32) as u64,
             ArithmeticOp::BinaryShiftRight => |a, b| (a as $t).wrapping_shr(b as u32) as $u as u64,
-            ArithmeticOp::BinaryRotateLeft => |a, b| (a as $u).rotate_left(b as u32 % <$u>::BITS) as u64,
-            ArithmeticOp::BinaryRotateRight => |a, b| (a as $u).rotate_right(b as u32 % <$u>::BITS) as u64,
+            ArithmeticOp::BinaryRotateLeft => {
+                |a, b| (a as $u).rotate_left(b as u32 % <$u>::BITS) as u64
+            }
+            ArithmeticOp::BinaryRotateRight => {
+                |a, b| (a as $u).rotate_right(b as u32 % <$u>::BITS) as u64
+            }
             ArithmeticOp::BinaryLess => |a, b| u64::from((a as $t) < b as $t),
             ArithmeticOp::BinaryGreater => |a, b| u64::from(a as $t > b as $t),
             ArithmeticOp::BinaryLessEqual => |a, b| u64::from(a as $t <= b as $t),
@@ -105,7 +109,9 @@ pub(super) fn binary(op: ArithmeticOp, scalar: Scalar) -> Option<Binary> {
 macro_rules! ternary_table {
     ($op:expr, $t:ty, $u:ty) => {
         match $op {
-            ArithmeticOp::Clamp => |v, low, high| (v as $t).max(low as $t).min(high as $t) as $u as u64,
+            ArithmeticOp::Clamp => {
+                |v, low, high| (v as $t).max(low as $t).min(high as $t) as $u as u64
+            }
             _ => return None,
         }
     };

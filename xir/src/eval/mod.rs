@@ -15,8 +15,6 @@ mod float;
 mod fold;
 mod integer;
 mod plan;
-#[cfg(test)]
-mod tests;
 
 use crate::op::ArithmeticOp;
 use luisac_ast::types::Scalar;

@@ -39,10 +39,16 @@ pub fn plan(types: &TypeTable, op: ArithmeticOp, operands: &[TypeId]) -> Option<
     if by_component(op) {
         let by_count = match operands.len() {
             1 => unary(op, scalars[0]).map(|function| Plan::Unary { function, count }),
-            2 => binary(op, scalars[0], scalars[1])
-                .map(|function| Plan::Binary { function, count, steps: [step(0), step(1)] }),
-            3 => ternary(op, scalars[0])
-                .map(|function| Plan::Ternary { function, count, steps: [step(0), step(1), step(2)] }),
+            2 => binary(op, scalars[0], scalars[1]).map(|function| Plan::Binary {
+                function,
+                count,
+                steps: [step(0), step(1)],
+            }),
+            3 => ternary(op, scalars[0]).map(|function| Plan::Ternary {
+                function,
+                count,
+                steps: [step(0), step(1), step(2)],
+            }),
             _ => None,
         };
         if by_count.is_some() {
@@ -106,7 +112,8 @@ fn select(types: &TypeTable, operands: &[TypeId]) -> Option<Plan> {
 /// How a cast between these types is computed; `None` if there is no such cast.
 pub fn plan_cast(types: &TypeTable, op: CastOp, from: TypeId, to: TypeId) -> Option<Plan> {
     let (source, target) = (types.scalar_of(from)?, types.scalar_of(to)?);
-    let (source_count, count) = (flat::count(types, from) as usize, flat::count(types, to) as usize);
+    let (source_count, count) =
+        (flat::count(types, from) as usize, flat::count(types, to) as usize);
     match op {
         CastOp::Static if source_count == count => {
             Some(Plan::Unary { function: cast(source, target)?, count })
@@ -141,7 +148,9 @@ impl Plan {
     /// The flat result for flat operands, which must be of the types that the plan was made for.
     pub fn apply(&self, operands: &[&[Bits]]) -> Vec<Bits> {
         match self {
-            Plan::Unary { function, count } => (0..*count).map(|i| function(operands[0][i])).collect(),
+            Plan::Unary { function, count } => {
+                (0..*count).map(|i| function(operands[0][i])).collect()
+            }
             Plan::Binary { function, count, steps } => (0..*count)
                 .map(|i| function(operands[0][i * steps[0]], operands[1][i * steps[1]]))
                 .collect(),
@@ -155,13 +164,19 @@ impl Plan {
                 let operands: Vec<Operand<Bits>> = kinds
                     .iter()
                     .zip(operands)
-                    .map(|(&(scalar, shape), lanes)| Operand { scalar, shape, lanes: lanes.to_vec() })
+                    .map(|(&(scalar, shape), lanes)| Operand {
+                        scalar,
+                        shape,
+                        lanes: lanes.to_vec(),
+                    })
                     .collect();
                 composite::expand(&mut Compute, *op, &operands)
             }
             Plan::Repack { from, to, .. } => {
-                let bytes: Vec<u8> =
-                    operands[0].iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(*from)).collect();
+                let bytes: Vec<u8> = operands[0]
+                    .iter()
+                    .flat_map(|bits| bits.to_le_bytes().into_iter().take(*from))
+                    .collect();
                 bytes.chunks(*to).map(|piece| flat::read_scalar(piece, Scalar::U64)).collect()
             }
         }

@@ -6,13 +6,14 @@
 
 use super::code::{Atomic, AtomicTarget, Chain, Element, Place, Texel};
 use super::fault::{FaultKind, Memory};
-use super::machine::{Activation, Lanes, Machine, Miss, Step, Trouble, trouble};
+use super::machine::{Lanes, Machine, Miss, Step, Trouble, trouble};
 use super::race::Access;
+use super::schedule::Activation;
 use super::{Arg, Bounds};
+use crate::Scalar;
 use crate::eval::flat::{read_scalar, write_scalar};
 use crate::eval::{Bits, sign_extend};
 use crate::op::AtomicOp;
-use crate::Scalar;
 
 pub(super) const MISSED: u64 = 1 << 63;
 pub(super) const SHARED: u64 = 1 << 62;
@@ -69,7 +70,13 @@ impl Machine<'_> {
     // ---- variables and shared memory
 
     /// The pointer to an element of a place.
-    pub(super) fn element_pointer(&mut self, frame: usize, place: Place, chain: &Chain, lane: usize) -> u64 {
+    pub(super) fn element_pointer(
+        &mut self,
+        frame: usize,
+        place: Place,
+        chain: &Chain,
+        lane: usize,
+    ) -> u64 {
         let base = self.pointer(frame, place, lane);
         match self.offset(frame, chain, lane) {
             Ok(offset) => advance(base, offset),
@@ -157,7 +164,13 @@ impl Machine<'_> {
     // ---- buffers
 
     /// The byte that an element starts at; none where an access has no effect. `argument` is the kernel's.
-    fn byte_of(&mut self, frame: usize, argument: u32, element: &Element, lane: usize) -> Step<Option<u64>> {
+    fn byte_of(
+        &mut self,
+        frame: usize,
+        argument: u32,
+        element: &Element,
+        lane: usize,
+    ) -> Step<Option<u64>> {
         let Some(Arg::Buffer(bytes)) = self.args.get(argument as usize) else { return Ok(None) };
         let size = self.program.flats[element.flat as usize].size;
         // A byte offset is in range if the whole value lies in the buffer.
@@ -183,7 +196,13 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn buffer_read(&mut self, current: &Activation, lanes: Lanes, dst: u32, element: &Element) -> Step<()> {
+    pub(super) fn buffer_read(
+        &mut self,
+        current: &Activation,
+        lanes: Lanes,
+        dst: u32,
+        element: &Element,
+    ) -> Step<()> {
         let program = self.program;
         let parts = &program.flats[element.flat as usize].parts;
         let argument = current.resources[element.buffer as usize];
@@ -220,7 +239,9 @@ impl Machine<'_> {
         let src = self.at(current.frame, src);
         let access = if element.volatile { Access::Atomic } else { Access::Write };
         lanes.try_each(|lane| {
-            let Some(start) = self.byte_of(current.frame, argument, element, lane)? else { return Ok(()) };
+            let Some(start) = self.byte_of(current.frame, argument, element, lane)? else {
+                return Ok(());
+            };
             for (i, part) in parts.iter().enumerate() {
                 let (at, size) = (start + part.offset, u64::from(part.scalar.size()));
                 self.touch(argument, access, at, size, lane)?;
@@ -238,8 +259,16 @@ impl Machine<'_> {
     // ---- images
 
     /// The texel that a coordinate names: its bytes; none if it is out of range.
-    fn texel_of(&self, frame: usize, argument: u32, texel: &Texel, lane: usize) -> Option<std::ops::Range<usize>> {
-        let Some(Arg::Image { storage, width, height, depth, .. }) = self.args.get(argument as usize) else {
+    fn texel_of(
+        &self,
+        frame: usize,
+        argument: u32,
+        texel: &Texel,
+        lane: usize,
+    ) -> Option<std::ops::Range<usize>> {
+        let Some(Arg::Image { storage, width, height, depth, .. }) =
+            self.args.get(argument as usize)
+        else {
             return None;
         };
         let at = self.at(frame, texel.coordinate);
@@ -257,7 +286,13 @@ impl Machine<'_> {
         Some(start..start + bytes)
     }
 
-    pub(super) fn image_read(&mut self, current: &Activation, lanes: Lanes, dst: u32, texel: &Texel) -> Step<()> {
+    pub(super) fn image_read(
+        &mut self,
+        current: &Activation,
+        lanes: Lanes,
+        dst: u32,
+        texel: &Texel,
+    ) -> Step<()> {
         let argument = current.resources[texel.image as usize];
         let dst = self.row(current.frame + dst as usize);
         lanes.try_each(|lane| {
@@ -287,7 +322,9 @@ impl Machine<'_> {
         let argument = current.resources[texel.image as usize];
         let src = self.at(current.frame, src);
         lanes.try_each(|lane| {
-            let Some(range) = self.texel_of(current.frame, argument, texel, lane) else { return Ok(()) };
+            let Some(range) = self.texel_of(current.frame, argument, texel, lane) else {
+                return Ok(());
+            };
             self.touch(argument, Access::Write, range.start as u64, range.len() as u64, lane)?;
             let value = [0, 1, 2, 3].map(|i| self.cells[src.of(i, lane)]);
             if let Some(Arg::Image { storage, data, .. }) = self.args.get_mut(argument as usize)
@@ -301,7 +338,12 @@ impl Machine<'_> {
 
     // ---- atomics
 
-    pub(super) fn atomic(&mut self, current: &Activation, lanes: Lanes, atomic: &Atomic) -> Step<()> {
+    pub(super) fn atomic(
+        &mut self,
+        current: &Activation,
+        lanes: Lanes,
+        atomic: &Atomic,
+    ) -> Step<()> {
         let frame = current.frame;
         let values = atomic.values.map(|src| self.at(frame, src));
         let dst = atomic.dst.map(|dst| self.row(frame + dst as usize));
@@ -354,7 +396,13 @@ impl Machine<'_> {
         Ok(old)
     }
 
-    fn atomic_at(&mut self, pointer: u64, atomic: &Atomic, operands: [Bits; 2], lane: usize) -> Step<Bits> {
+    fn atomic_at(
+        &mut self,
+        pointer: u64,
+        atomic: &Atomic,
+        operands: [Bits; 2],
+        lane: usize,
+    ) -> Step<Bits> {
         let label = atomic.chain.label;
         if pointer & MISSED != 0 {
             self.deref_missed(pointer, label, lane)?;

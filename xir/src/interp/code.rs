@@ -153,36 +153,116 @@ pub(super) struct Print {
 /// An operation, executed for all active threads. `dst` and the rows of [`Src::Row`] count from the start of the activation.
 #[derive(Clone, Debug)]
 pub(super) enum Code {
-    Unary { function: Unary, dst: u32, a: Src, count: u32 },
+    Unary {
+        function: Unary,
+        dst: u32,
+        a: Src,
+        count: u32,
+    },
     /// Steps: how far an operand moves from one component to the next, 0 or 1.
-    Binary { function: Binary, dst: u32, a: Src, b: Src, count: u32, steps: [u32; 2] },
-    Ternary { function: Ternary, dst: u32, operands: [Src; 3], count: u32, steps: [u32; 3] },
+    Binary {
+        function: Binary,
+        dst: u32,
+        a: Src,
+        b: Src,
+        count: u32,
+        steps: [u32; 2],
+    },
+    Ternary {
+        function: Ternary,
+        dst: u32,
+        operands: [Src; 3],
+        count: u32,
+        steps: [u32; 3],
+    },
     Formula(Box<Formula>),
     /// Pieces of `from` bytes to pieces of `to` bytes, `count` of those.
-    Repack { dst: u32, a: Src, from: u32, to: u32, count: u32 },
-    Copy { dst: u32, src: Src, count: u32 },
+    Repack {
+        dst: u32,
+        a: Src,
+        from: u32,
+        to: u32,
+        count: u32,
+    },
+    Copy {
+        dst: u32,
+        src: Src,
+        count: u32,
+    },
     /// Element of a value by a chain.
-    Extract { dst: u32, src: Src, chain: Box<Chain>, count: u32 },
+    Extract {
+        dst: u32,
+        src: Src,
+        chain: Box<Chain>,
+        count: u32,
+    },
     /// Replaces an element of the value in `dst`.
-    Insert { dst: u32, part: Src, chain: Box<Chain>, count: u32 },
+    Insert {
+        dst: u32,
+        part: Src,
+        chain: Box<Chain>,
+        count: u32,
+    },
     /// A pointer from a place and a chain.
-    Gep { dst: u32, place: Place, chain: Box<Chain> },
-    Load { dst: u32, place: Place, count: u32, label: u32 },
-    Store { place: Place, src: Src, count: u32, label: u32 },
-    BufferRead { dst: u32, element: Box<Element> },
-    BufferWrite { src: Src, element: Box<Element> },
-    BufferSize { dst: u32, buffer: u32, stride: u64 },
-    ImageRead { dst: u32, texel: Box<Texel> },
-    ImageWrite { src: Src, texel: Box<Texel> },
-    ImageSize { dst: u32, image: u32, dimensions: u32 },
+    Gep {
+        dst: u32,
+        place: Place,
+        chain: Box<Chain>,
+    },
+    Load {
+        dst: u32,
+        place: Place,
+        count: u32,
+        label: u32,
+    },
+    Store {
+        place: Place,
+        src: Src,
+        count: u32,
+        label: u32,
+    },
+    BufferRead {
+        dst: u32,
+        element: Box<Element>,
+    },
+    BufferWrite {
+        src: Src,
+        element: Box<Element>,
+    },
+    BufferSize {
+        dst: u32,
+        buffer: u32,
+        stride: u64,
+    },
+    ImageRead {
+        dst: u32,
+        texel: Box<Texel>,
+    },
+    ImageWrite {
+        src: Src,
+        texel: Box<Texel>,
+    },
+    ImageSize {
+        dst: u32,
+        image: u32,
+        dimensions: u32,
+    },
     Atomic(Box<Atomic>),
     Wave(Box<Wave>),
     Barrier,
     Call(Box<Call>),
     Print(Box<Print>),
-    Assert { condition: Src, message: Box<str> },
-    Assume { condition: Src, message: Box<str> },
-    Clock { dst: u32 },
+    Assert {
+        condition: Src,
+        message: Box<str>,
+    },
+    Assume {
+        condition: Src,
+        message: Box<str>,
+    },
+    Clock {
+        dst: u32,
+    },
     NotHeld(Box<str>),
 }
 
@@ -206,9 +286,17 @@ pub(super) struct Edge {
 #[derive(Clone, Debug)]
 pub(super) enum Terminator {
     Jump(Edge),
-    Branch { condition: Src, yes: Edge, no: Edge },
+    Branch {
+        condition: Src,
+        yes: Edge,
+        no: Edge,
+    },
     /// Cases sorted by value; each names an edge. Edge 0 is the default.
-    Switch { value: Src, cases: Box<[(Bits, u32)]>, edges: Box<[Edge]> },
+    Switch {
+        value: Src,
+        cases: Box<[(Bits, u32)]>,
+        edges: Box<[Edge]>,
+    },
     Return(Option<(Src, u32)>),
     Unreachable(Box<str>),
     NotHeld(Box<str>),

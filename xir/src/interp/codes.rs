@@ -1,20 +1,48 @@
-//! Codes of the interpreter's faults.
+//! Faults of a run, L0700 to L0799.
 
 luisac_ast::codes! {
-    /// Codes of the interpreter's faults.
+    /// Codes of the interpreter.
     pub static CODES;
-    OUT_OF_RANGE = 701 "an index is out of range", "A buffer, image, array, vector or matrix was indexed where it has no element. Without `--bounds` that is undefined, and the interpreter reports it instead of guessing.", "Compare the index with the size first, or run with `--bounds clamp`.";
-    UNINITIALISED = 702 "shared memory is read before it is written", "Shared memory holds nothing until a thread of the block writes it.", "Write it and pass a barrier before reading.";
-    RACE = 703 "two threads race", "Two threads touch the same memory, one of them writes, and no barrier of their block lies between.", "Put a barrier between the accesses, or make them atomic.";
-    UNREACHABLE = 704 "`unreachable` was reached", "The kernel promised that this place is never reached.", "Mend the kernel or its input.";
-    ASSUMPTION = 705 "an assumption does not hold", "The kernel promised the compiler something that is not so.", "Mend the kernel or its input.";
-    DIVERGENT_BARRIER = 706 "a barrier is not reached by all threads", "All running threads of a block have to come to a barrier together.", "Move the barrier to where all threads of the block come along.";
-    ASSERTION = 707 "an assertion failed", "The kernel itself found its input or state wrong; its thread stopped.", "The message says what the kernel expected.";
-    STEP_LIMIT = 708 "the kernel took too many steps", "The run was limited, and the kernel had not ended by then.", "Raise the limit if the kernel does end.";
-    NOT_HELD = 709 "the interpreter does not hold an operation", "Ray traversal, bindless arrays and some others are not interpreted.", "Run the kernel on another device.";
-    WRONG_ARGUMENT = 710 "an argument does not fit the kernel", "Its kind or size is not the one the kernel takes.", "`luisac inspect` lists the arguments.";
-    ARGUMENT_COUNT = 711 "the number of arguments is wrong", "Every argument needs a value, captured resources included.", "`luisac inspect` lists the arguments.";
-    WRONG_LAUNCH = 712 "the launch is not possible", "The function is no kernel, or size or wave width is out of range.", "Choose another kernel, dispatch size or wave width.";
-    TOO_LARGE = 713 "the variables of a block are too large", "The interpreter keeps all variables of a block at once.", "Use smaller local arrays or smaller blocks.";
-    MALFORMED = 714 "the function is malformed", "The module breaks an invariant that the verifier checks.", "Run `luisac check` to see which.";
+    OUT_OF_RANGE = 701 "an index is out of range",
+        "An access of a buffer, or of a local or shared array, vector or matrix, names an element that does not exist. That is undefined; the interpreter reports it instead of guessing.",
+        "Compare the index with the size first, or run with `--bounds clamp`.";
+    UNINITIALISED = 702 "shared memory is read before anything was written there",
+        "Shared memory has no content at the start of a block.",
+        "Write it and pass a barrier before reading.";
+    RACE = 703 "a data race",
+        "Two threads touch the same memory, at least one of them writes, not both by atomic operations, and no barrier of their block lies between. What comes out depends on the device.",
+        "Put a barrier between the accesses, or make them atomic.";
+    UNREACHABLE_REACHED = 704 "`unreachable` was reached",
+        "A place that the kernel declares unreachable was reached; compiled code may do anything then.",
+        "Mend the kernel or its input: what was promised to the compiler is not so.";
+    ASSUMPTION_FALSE = 705 "an assumption does not hold",
+        "The condition of an `assume` is false; compiled code may do anything then.",
+        "Mend the kernel or its input: what was promised to the compiler is not so.";
+    DIVERGENT_BARRIER = 706 "a barrier is not reached by all threads of the block",
+        "A barrier must be reached by all threads of the block that have not ended, in uniform control flow.",
+        "Move the barrier to where all threads come along.";
+    ASSERTION_FAILED = 707 "an assertion failed",
+        "The kernel itself found its input or state wrong. The thread stopped there; the others went on.",
+        "Look at the assertion and at what the thread was given.";
+    STEP_LIMIT = 708 "the kernel was stopped after too many steps",
+        "The run was given a limit on the number of instructions, and reached it.",
+        "Raise the limit if the kernel does not loop for ever.";
+    NOT_HELD = 709 "the interpreter does not hold the operation yet",
+        "Ray tracing, bindless arrays, sampled textures, derivatives and indirect dispatch are not interpreted yet.",
+        "Run the kernel on another device.";
+    WRONG_ARGUMENT = 710 "an argument does not fit the kernel",
+        "Arguments go by position, captured resources first, and must have the kind and size that the kernel declares.",
+        "Give an argument of that kind and size.";
+    ARGUMENT_COUNT = 711 "the number of arguments is wrong",
+        "Every argument of the kernel, captured resources included, must be given.",
+        "Give the arguments by position, captured resources first.";
+    WRONG_LAUNCH = 712 "the launch is not possible",
+        "Only kernels can be launched; a block has 1 to 1024 threads, a wave a power of two up to 128.",
+        "Choose another kernel, block size or wave width.";
+    TOO_LARGE = 713 "the variables of a block take too much memory",
+        "The interpreter keeps all registers and variables of all threads of a block.",
+        "Use smaller local arrays or smaller blocks.";
+    MALFORMED = 714 "the function is malformed",
+        "The module breaks a rule that the verifier checks.",
+        "Run the verifier to see what is wrong.";
 }

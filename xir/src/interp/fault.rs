@@ -1,7 +1,8 @@
 //! What can go wrong when a kernel runs: every kind of undefined behaviour, and what a kernel itself calls wrong.
 
-use super::Outcome;
+use super::{Outcome, codes};
 use crate::SourceLoc;
+use luisac_ast::diagnostic::Code;
 use std::fmt;
 use thiserror::Error;
 
@@ -37,7 +38,9 @@ pub enum FaultKind {
     #[error("{0} is read in shared memory before anything was written there")]
     Uninitialised(Memory),
     /// Two threads touch the same memory, at least one writes, and no barrier of their block lies between.
-    #[error("data race: a {access} of {memory} at byte {offset} meets a {earlier} by thread {other:?}")]
+    #[error(
+        "data race: a {access} of {memory} at byte {offset} meets a {earlier} by thread {other:?}"
+    )]
     Race {
         memory: Memory,
         offset: u64,
@@ -88,49 +91,29 @@ fn message(text: &str) -> String {
 
 impl FaultKind {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            FaultKind::OutOfRange { .. } => "L0701",
-            FaultKind::Uninitialised(_) => "L0702",
-            FaultKind::Race { .. } => "L0703",
-            FaultKind::Unreachable(_) => "L0704",
-            FaultKind::AssumptionFalse(_) => "L0705",
-            FaultKind::DivergentBarrier { .. } => "L0706",
-            FaultKind::AssertionFailed(_) => "L0707",
-            FaultKind::StepLimit(_) => "L0708",
-            FaultKind::NotHeld(_) => "L0709",
-            FaultKind::WrongArgument { .. } => "L0710",
-            FaultKind::ArgumentCount { .. } => "L0711",
-            FaultKind::WrongLaunch(_) => "L0712",
-            FaultKind::TooLarge(_) => "L0713",
-            FaultKind::Malformed(_) => "L0714",
+            FaultKind::OutOfRange { .. } => codes::OUT_OF_RANGE,
+            FaultKind::Uninitialised(_) => codes::UNINITIALISED,
+            FaultKind::Race { .. } => codes::RACE,
+            FaultKind::Unreachable(_) => codes::UNREACHABLE_REACHED,
+            FaultKind::AssumptionFalse(_) => codes::ASSUMPTION_FALSE,
+            FaultKind::DivergentBarrier { .. } => codes::DIVERGENT_BARRIER,
+            FaultKind::AssertionFailed(_) => codes::ASSERTION_FAILED,
+            FaultKind::StepLimit(_) => codes::STEP_LIMIT,
+            FaultKind::NotHeld(_) => codes::NOT_HELD,
+            FaultKind::WrongArgument { .. } => codes::WRONG_ARGUMENT,
+            FaultKind::ArgumentCount { .. } => codes::ARGUMENT_COUNT,
+            FaultKind::WrongLaunch(_) => codes::WRONG_LAUNCH,
+            FaultKind::TooLarge(_) => codes::TOO_LARGE,
+            FaultKind::Malformed(_) => codes::MALFORMED,
         }
     }
 
     /// What to do about it.
     pub fn help(&self) -> &'static str {
-        match self {
-            FaultKind::OutOfRange { .. } => {
-                "compare the index with the size first, or run with `--bounds clamp`"
-            }
-            FaultKind::Uninitialised(_) => "write shared memory and pass a barrier before reading it",
-            FaultKind::Race { .. } => "put a barrier between the accesses, or make them atomic",
-            FaultKind::Unreachable(_) | FaultKind::AssumptionFalse(_) => {
-                "what was promised to the compiler is not so: mend the kernel or its input"
-            }
-            FaultKind::DivergentBarrier { .. } => {
-                "move the barrier to where all threads of the block come along"
-            }
-            FaultKind::AssertionFailed(_) => "the kernel itself found its input or state wrong",
-            FaultKind::StepLimit(_) => "the kernel may loop for ever; raise the limit if it does not",
-            FaultKind::NotHeld(_) => "run the kernel on another device",
-            FaultKind::WrongArgument { .. } | FaultKind::ArgumentCount { .. } => {
-                "give the arguments by position, captured resources first"
-            }
-            FaultKind::WrongLaunch(_) => "choose another kernel, dispatch size or wave width",
-            FaultKind::TooLarge(_) => "use smaller local arrays or smaller blocks",
-            FaultKind::Malformed(_) => "run the verifier to see what is wrong",
-        }
+        let code = self.code();
+        codes::CODES.iter().find(|info| info.code == code).map_or("", |info| info.remedy)
     }
 }
 
@@ -153,23 +136,23 @@ pub struct Fault {
     /// The thread, if the fault happened in one.
     pub thread: Option<Thread>,
     /// What the run gave until then. After a failed assertion or a trap that is everything: the other threads went on.
-    pub outcome: Box<Outcome>,
+    pub outcome: Outcome,
 }
 
 impl Fault {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         self.kind.code()
     }
 
     /// A fault outside any thread.
-    pub(super) fn outside(kind: FaultKind) -> Fault {
-        Fault {
+    pub(super) fn outside(kind: FaultKind) -> Box<Fault> {
+        Box::new(Fault {
             kind,
             function: String::new(),
             loc: SourceLoc::NONE,
             thread: None,
-            outcome: Box::default(),
-        }
+            outcome: Outcome::default(),
+        })
     }
 }

@@ -94,7 +94,8 @@ impl PixelStorage {
 
     /// The stored bits of each channel.
     fn unpack(self, texel: &[u8]) -> [u32; 4] {
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |v, &b| v << 8 | u64::from(b)) as u32;
+        let word =
+            |bytes: &[u8]| bytes.iter().rev().fold(0u64, |v, &b| v << 8 | u64::from(b)) as u32;
         let size = (self.bytes() / self.channels()) as usize;
         let mut raw = [0; 4];
         for (c, channel) in raw.iter_mut().enumerate().take(self.channels() as usize) {
@@ -161,8 +162,7 @@ impl PixelStorage {
         if float {
             for (c, channel) in raw.iter_mut().enumerate() {
                 let x = f32::from_bits(*channel);
-                // `max` drops a NaN.
-                let unit = x.max(0.0).min(1.0);
+                let unit = if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) };
                 *channel = match self.coding() {
                     Coding::Float(32) => *channel,
                     Coding::Float(_) => double_to_half(x.into()) as u32,
@@ -229,7 +229,8 @@ mod tests {
     fn every_storage_gives_back_what_it_holds() {
         for number in 0..ROWS.len() as u64 {
             let storage = PixelStorage::from_number(number).expect("a storage");
-            let texel: Vec<u8> = (0..storage.bytes() as u8).map(|i| i.wrapping_mul(17) ^ 3).collect();
+            let texel: Vec<u8> =
+                (0..storage.bytes() as u8).map(|i| i.wrapping_mul(17) ^ 3).collect();
             let mut back = vec![0; texel.len()];
             if storage.holds(false) {
                 storage.write(&mut back, storage.read(&texel, false), false);

@@ -2,7 +2,7 @@
 //!
 //! 1. [`compile`] turns each reachable function into flat code: every value is a run of scalars, each in a row of registers
 //!    with one cell a thread; every block has a position in an order that brings threads together again ([`order`]).
-//! 2. [`machine`] runs one block of threads after the other, all of its threads in lockstep: an instruction is executed for
+//! 2. [`schedule`] runs one block of threads after the other, all of its threads in lockstep: an instruction is executed for
 //!    all active threads before the next. Threads that part wait at the block they go to; the block that is first in the
 //!    order runs next, with all threads that wait there.
 //!
@@ -11,7 +11,7 @@
 
 mod access;
 mod code;
-mod codes;
+pub mod codes;
 mod compile;
 mod fault;
 mod image;
@@ -19,6 +19,7 @@ mod machine;
 mod order;
 mod print;
 mod race;
+mod schedule;
 mod start;
 mod step;
 mod wave;
@@ -103,7 +104,7 @@ pub fn run(
     kernel: FunctionId,
     args: &mut [Arg],
     launch: &Launch,
-) -> Result<Outcome, Fault> {
+) -> Result<Outcome, Box<Fault>> {
     start::run(module, kernel, args, launch)
 }
 

@@ -200,7 +200,8 @@ fn sorted(graph: &Graph, mut components: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     }
     let targets = |i: u32| {
         let nodes = components[i as usize].iter();
-        let targets = nodes.flat_map(|&n| &graph.targets[n as usize]).filter_map(|t| of.get(t).copied());
+        let targets =
+            nodes.flat_map(|&n| &graph.targets[n as usize]).filter_map(|t| of.get(t).copied());
         targets.filter(move |&t| t != i).collect::<Vec<u32>>()
     };
     let count = components.len() as u32;
@@ -209,7 +210,8 @@ fn sorted(graph: &Graph, mut components: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
         missing[t as usize] += 1;
     }
     let key = |i: u32| Reverse((graph.places[components[i as usize][0] as usize], i));
-    let mut ready: BinaryHeap<_> = (0..count).filter(|&i| missing[i as usize] == 0).map(key).collect();
+    let mut ready: BinaryHeap<_> =
+        (0..count).filter(|&i| missing[i as usize] == 0).map(key).collect();
     let mut order = Vec::with_capacity(components.len());
     while let Some(Reverse((_, i))) = ready.pop() {
         order.push(i);
@@ -234,9 +236,8 @@ struct Graph {
 impl Graph {
     fn build(function: &Function, entry: BlockId) -> Graph {
         let extra = kept_together(function, entry);
-        let successors = |block: BlockId| {
-            function.successors(block).iter().copied().chain(extra[block])
-        };
+        let successors =
+            |block: BlockId| function.successors(block).iter().copied().chain(extra[block]);
         let mut number: SecondaryMap<BlockId, u32> = SecondaryMap::with_default(NONE);
         let mut nodes = Vec::new();
         let mut stack = vec![(entry, successors(entry).collect::<Vec<_>>())];
@@ -296,10 +297,8 @@ fn kept_together(function: &Function, entry: BlockId) -> SecondaryMap<BlockId, O
                 stack.push(next);
             }
         }
-        if matches!(
-            op,
-            Op::Break | Op::Continue | Op::Return | Op::Unreachable | Op::RasterDiscard
-        ) {
+        if matches!(op, Op::Break | Op::Continue | Op::Return | Op::Unreachable | Op::RasterDiscard)
+        {
             extra[block] = meeting;
         }
     }

@@ -41,7 +41,12 @@ enum Piece {
 }
 
 /// Keeps its own stack: types nest deep.
-fn write_value(out: &mut String, types: &TypeTable, ty: TypeId, bits: &mut impl Iterator<Item = Bits>) {
+fn write_value(
+    out: &mut String,
+    types: &TypeTable,
+    ty: TypeId,
+    bits: &mut impl Iterator<Item = Bits>,
+) {
     let mut stack = vec![Piece::Value(ty)];
     while let Some(piece) = stack.pop() {
         let ty = match piece {

@@ -138,8 +138,11 @@ impl Shadow {
         let mut none = Record(0);
         let atomic = self.atomics.get_mut(at).unwrap_or(&mut none);
         let met = |record: &Record, kind: Access| {
-            now.meets(*record, of_block)
-                .then(|| Met { access: kind, phase: record.phase(), lane: record.lane() })
+            now.meets(*record, of_block).then(|| Met {
+                access: kind,
+                phase: record.phase(),
+                lane: record.lane(),
+            })
         };
         let found = met(write, Access::Write)
             .or_else(|| if access == Access::Read { None } else { met(read, Access::Read) })

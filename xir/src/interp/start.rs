@@ -7,7 +7,9 @@ use super::machine::Machine;
 use super::race::Shadow;
 use super::{Arg, Launch, Outcome};
 use crate::eval::flat::Flat;
-use crate::{ArgumentKind, Function, FunctionId, FunctionKind, Module, TypeId, TypeKind, TypeTable};
+use crate::{
+    ArgumentKind, Function, FunctionId, FunctionKind, Module, TypeId, TypeKind, TypeTable,
+};
 
 /// Elements of more scalars get records for every byte.
 const MAX_PARTS: u64 = 1 << 12;
@@ -17,11 +19,10 @@ pub(super) fn run(
     kernel: FunctionId,
     args: &mut [Arg],
     launch: &Launch,
-) -> Result<Outcome, Fault> {
-    let function = module
-        .functions
-        .get(kernel)
-        .ok_or_else(|| Fault::outside(FaultKind::WrongLaunch("there is no such function".into())))?;
+) -> Result<Outcome, Box<Fault>> {
+    let function = module.functions.get(kernel).ok_or_else(|| {
+        Fault::outside(FaultKind::WrongLaunch("there is no such function".into()))
+    })?;
     let block_size = check_launch(function, launch).map_err(|kind| within(function, kind))?;
     check_arguments(&module.types, function, args).map_err(|kind| within(function, kind))?;
     let mut program = compile(module, kernel)?;
@@ -46,8 +47,8 @@ pub(super) fn run(
     machine.finish()
 }
 
-fn within(function: &Function, kind: FaultKind) -> Fault {
-    Fault { function: function.name.clone(), ..Fault::outside(kind) }
+fn within(function: &Function, kind: FaultKind) -> Box<Fault> {
+    Box::new(Fault { function: function.name.clone(), ..*Fault::outside(kind) })
 }
 
 /// The block size of a kernel that can be launched so.
@@ -72,7 +73,8 @@ fn check_arguments(types: &TypeTable, function: &Function, args: &[Arg]) -> Resu
     }
     for (position, (formal, arg)) in function.arguments.iter().zip(args).enumerate() {
         let position = position as u32;
-        let wrong = |expected: String| FaultKind::WrongArgument { position, expected: expected.into() };
+        let wrong =
+            |expected: String| FaultKind::WrongArgument { position, expected: expected.into() };
         match (formal.kind, types.kind(formal.ty), arg) {
             (ArgumentKind::Value, _, Arg::Value(bytes)) => {
                 let size = types.size(formal.ty);
@@ -119,9 +121,15 @@ fn check_image(arg: &Arg, dimensions: u8, float: bool) -> Result<(), String> {
 }
 
 /// Puts the values of the kernel's value arguments into their cells.
-fn set_values(module: &Module, function: &Function, program: &mut Program, args: &[Arg]) -> Result<(), Fault> {
+fn set_values(
+    module: &Module,
+    function: &Function,
+    program: &mut Program,
+    args: &[Arg],
+) -> Result<(), Box<Fault>> {
     for (i, formal) in function.arguments.iter().enumerate() {
-        let (Some(Some(cell)), Some(Arg::Value(bytes))) = (program.value_cells.get(i), args.get(i)) else {
+        let (Some(Some(cell)), Some(Arg::Value(bytes))) = (program.value_cells.get(i), args.get(i))
+        else {
             continue;
         };
         let Some(flat) = Flat::of(&module.types, formal.ty, u64::from(u32::MAX)) else { continue };
@@ -134,7 +142,12 @@ fn set_values(module: &Module, function: &Function, program: &mut Program, args:
 }
 
 /// Records for the memory of each buffer and image.
-fn shadows(types: &TypeTable, function: &Function, args: &[Arg], races: bool) -> Vec<Option<Shadow>> {
+fn shadows(
+    types: &TypeTable,
+    function: &Function,
+    args: &[Arg],
+    races: bool,
+) -> Vec<Option<Shadow>> {
     let shadow = |ty: TypeId, arg: &Arg| match arg {
         Arg::Buffer(bytes) => Some(Shadow::new(bytes.len() as u64, granule(types, ty), false)),
         Arg::Image { storage, data, .. } => {

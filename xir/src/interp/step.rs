@@ -2,7 +2,8 @@
 
 use super::code::{Chain, Code, Formula, Print, Src};
 use super::fault::FaultKind;
-use super::machine::{Activation, At, Lanes, Machine, Step, Trouble, trouble};
+use super::machine::{At, Lanes, Machine, Step, Trouble, trouble};
+use super::schedule::Activation;
 use super::{Arg, print};
 use crate::eval::{Bits, Compute, flat};
 use crate::math::composite::{self, Operand};
@@ -69,7 +70,9 @@ impl Machine<'_> {
             Code::Store { place, src, count, label } => {
                 return self.store(current, lanes, (*src, *place), *count, *label);
             }
-            Code::BufferRead { dst, element } => return self.buffer_read(current, lanes, *dst, element),
+            Code::BufferRead { dst, element } => {
+                return self.buffer_read(current, lanes, *dst, element);
+            }
             Code::BufferWrite { src, element } => {
                 return self.buffer_write(current, lanes, *src, element);
             }
@@ -81,7 +84,9 @@ impl Machine<'_> {
                 self.fill(lanes, row(self, *dst), 0, size);
             }
             Code::ImageRead { dst, texel } => return self.image_read(current, lanes, *dst, texel),
-            Code::ImageWrite { src, texel } => return self.image_write(current, lanes, *src, texel),
+            Code::ImageWrite { src, texel } => {
+                return self.image_write(current, lanes, *src, texel);
+            }
             Code::ImageSize { dst, image, dimensions } => {
                 if let Some(&Arg::Image { width, height, depth, .. }) =
                     self.args.get(current.resources[*image as usize] as usize)
@@ -157,7 +162,14 @@ impl Machine<'_> {
         });
     }
 
-    fn extract(&mut self, frame: usize, lanes: Lanes, (dst, src): (u32, Src), chain: &Chain, count: u32) -> Step<()> {
+    fn extract(
+        &mut self,
+        frame: usize,
+        lanes: Lanes,
+        (dst, src): (u32, Src),
+        chain: &Chain,
+        count: u32,
+    ) -> Step<()> {
         let (dst, src) = (self.row(frame + dst as usize), self.at(frame, src));
         lanes.try_each(|lane| {
             let offset = self.offset(frame, chain, lane);
@@ -175,7 +187,14 @@ impl Machine<'_> {
         })
     }
 
-    fn insert(&mut self, frame: usize, lanes: Lanes, (dst, part): (u32, Src), chain: &Chain, count: u32) -> Step<()> {
+    fn insert(
+        &mut self,
+        frame: usize,
+        lanes: Lanes,
+        (dst, part): (u32, Src),
+        chain: &Chain,
+        count: u32,
+    ) -> Step<()> {
         let (dst, part) = (self.row(frame + dst as usize), self.at(frame, part));
         lanes.try_each(|lane| match self.offset(frame, chain, lane) {
             Ok(offset) => {

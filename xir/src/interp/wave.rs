@@ -24,8 +24,10 @@ impl Machine<'_> {
         let mut start = 0;
         while start < list.len() {
             let wave_number = number(self, list[start]);
-            let count = list[start..].iter().take_while(|&&l| number(self, l) == wave_number).count();
-            let lanes: Vec<usize> = list[start..start + count].iter().map(|&l| l as usize).collect();
+            let count =
+                list[start..].iter().take_while(|&&l| number(self, l) == wave_number).count();
+            let lanes: Vec<usize> =
+                list[start..start + count].iter().map(|&l| l as usize).collect();
             let in_wave = lanes.iter().map(|&l| self.threads[l].index % width).collect();
             self.members(frame, &Members { lanes, in_wave }, wave);
             start += count;
@@ -54,7 +56,8 @@ impl Machine<'_> {
                         let at = self.at(frame, src);
                         let wanted = |&lane: &usize| {
                             let bits = self.cells[at.of(0, lane)];
-                            let position = members.in_wave.iter().position(|&l| u64::from(l) == bits);
+                            let position =
+                                members.in_wave.iter().position(|&l| u64::from(l) == bits);
                             position.map(|i| members.lanes[i])
                         };
                         members.lanes.iter().map(wanted).collect()
@@ -64,7 +67,8 @@ impl Machine<'_> {
                 for i in 0..wave.count as usize {
                     // Read all before the first is written: the result has rows of its own.
                     for (&lane, from) in members.lanes.iter().zip(&from) {
-                        self.cells[dst.of(i, lane)] = from.map_or(0, |from| self.cells[a.of(i, from)]);
+                        self.cells[dst.of(i, lane)] =
+                            from.map_or(0, |from| self.cells[a.of(i, from)]);
                     }
                 }
             }
@@ -117,8 +121,12 @@ fn over(op: ThreadGroupOp, scalar: Scalar, values: &[Bits], lanes: &[u32]) -> Ve
         WarpPrefixSum => prefix(ArithmeticOp::BinaryAdd, scalar, values, 0),
         WarpPrefixProduct => prefix(ArithmeticOp::BinaryMul, scalar, values, 1),
         // Not operations over a wave; the compiler makes none of them.
-        WarpActiveBitMask | WarpReadLane | ShaderExecutionReorder | RasterQuadDdx
-        | RasterQuadDdy | SynchronizeBlock => same(0),
+        WarpActiveBitMask
+        | WarpReadLane
+        | ShaderExecutionReorder
+        | RasterQuadDdx
+        | RasterQuadDdy
+        | SynchronizeBlock => same(0),
     }
 }
 

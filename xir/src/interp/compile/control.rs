@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Builder<'_, '_> {
     /// Compiles all blocks that have a position, in that order: what a block uses is defined before.
-    pub(super) fn blocks(&mut self) -> Result<(), Fault> {
+    pub(super) fn blocks(&mut self) -> Result<(), Box<Fault>> {
         self.parameter_rows()?;
         let positions = std::mem::take(&mut self.order.at);
         let mut index: FxHashMap<BlockId, u32> = FxHashMap::default();
@@ -26,9 +26,11 @@ impl Builder<'_, '_> {
     }
 
     /// The rows of the formal arguments: one after the other behind the variables, as calls fill them.
-    fn parameter_rows(&mut self) -> Result<(), Fault> {
+    fn parameter_rows(&mut self) -> Result<(), Box<Fault>> {
         for argument in &self.function.arguments {
-            if argument.kind == crate::ArgumentKind::Resource || self.rows.cell(argument.value).is_some() {
+            if argument.kind == crate::ArgumentKind::Resource
+                || self.rows.cell(argument.value).is_some()
+            {
                 continue;
             }
             let count = self.count_of(argument.value)?;
@@ -37,7 +39,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn block(&mut self, block: BlockId) -> Result<Block, Fault> {
+    fn block(&mut self, block: BlockId) -> Result<Block, Box<Fault>> {
         let function = self.function;
         let mut terminator = None;
         for inst in function.insts(block) {
@@ -59,7 +61,7 @@ impl Builder<'_, '_> {
     }
 
     /// Gives back the rows of what is used for the last time.
-    fn release(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn release(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let args = self.function.args(inst).to_vec();
         for value in args.into_iter().chain(self.function.result(inst)) {
             let is_data = self.function.is_lvalue(value) || !self.function.is_resource(value);
@@ -71,7 +73,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn terminator(&mut self, block: BlockId, inst: InstId) -> Result<Terminator, Fault> {
+    fn terminator(&mut self, block: BlockId, inst: InstId) -> Result<Terminator, Box<Fault>> {
         let targets = self.function.successors_of(inst).to_vec();
         let target = |i: usize| {
             targets.get(i).copied().ok_or_else(|| malformed("a terminator lacks a target"))
@@ -108,7 +110,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn edge(&mut self, from: BlockId, to: BlockId) -> Result<Edge, Fault> {
+    fn edge(&mut self, from: BlockId, to: BlockId) -> Result<Edge, Box<Fault>> {
         let function = self.function;
         let mut moves = Vec::new();
         for phi in function.phis(to) {

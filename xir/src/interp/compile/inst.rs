@@ -2,7 +2,9 @@
 
 use super::{Builder, not_held};
 use crate::eval::{self, Plan};
-use crate::interp::code::{Actual, Call, Chain, Code, Formula, Place, Print, Src, Step, Wave, cell, thread_row};
+use crate::interp::code::{
+    Actual, Call, Chain, Code, Formula, Place, Print, Src, Step, Wave, cell, thread_row,
+};
 use crate::interp::fault::{Fault, FaultKind};
 use crate::op::{ArithmeticOp, CastOp, SpecialRegister, ThreadGroupOp};
 use crate::{ArgumentKind, Imm, InstId, Op, Scalar, TypeId, TypeKind, ValueDef, ValueId};
@@ -14,27 +16,27 @@ pub(super) enum Unit {
     Bytes,
 }
 
-pub(super) fn malformed(what: &str) -> Fault {
+pub(super) fn malformed(what: &str) -> Box<Fault> {
     Fault::outside(FaultKind::Malformed(what.into()))
 }
 
 impl Builder<'_, '_> {
     // ---- operands
 
-    pub(super) fn count_of(&mut self, value: ValueId) -> Result<u32, Fault> {
+    pub(super) fn count_of(&mut self, value: ValueId) -> Result<u32, Box<Fault>> {
         if self.function.is_lvalue(value) {
             return Ok(1);
         }
         self.compiler.count(self.function.value_type(value))
     }
 
-    pub(super) fn scalar_of(&self, value: ValueId) -> Result<Scalar, Fault> {
+    pub(super) fn scalar_of(&self, value: ValueId) -> Result<Scalar, Box<Fault>> {
         let ty = self.function.value_type(value);
         self.types().scalar_of(ty).ok_or_else(|| malformed("a scalar is expected"))
     }
 
     /// Where the scalars of an rvalue are.
-    pub(super) fn src(&mut self, value: ValueId) -> Result<Src, Fault> {
+    pub(super) fn src(&mut self, value: ValueId) -> Result<Src, Box<Fault>> {
         if let Some(cell) = self.rows.cell(value) {
             return Ok(Src::Cell(cell));
         }
@@ -56,12 +58,16 @@ impl Builder<'_, '_> {
         Ok(Src::Cell(cell))
     }
 
-    pub(super) fn arg(&mut self, inst: InstId, index: usize) -> Result<Src, Fault> {
+    pub(super) fn arg(&mut self, inst: InstId, index: usize) -> Result<Src, Box<Fault>> {
         self.src(self.operand(inst, index)?)
     }
 
-    pub(super) fn operand(&self, inst: InstId, index: usize) -> Result<ValueId, Fault> {
-        self.function.args(inst).get(index).copied().ok_or_else(|| malformed("an operand is missing"))
+    pub(super) fn operand(&self, inst: InstId, index: usize) -> Result<ValueId, Box<Fault>> {
+        self.function
+            .args(inst)
+            .get(index)
+            .copied()
+            .ok_or_else(|| malformed("an operand is missing"))
     }
 
     /// What an lvalue names.
@@ -73,7 +79,7 @@ impl Builder<'_, '_> {
     }
 
     /// The rows of the result, and its number of scalars.
-    pub(super) fn result(&mut self, inst: InstId) -> Result<(u32, u32), Fault> {
+    pub(super) fn result(&mut self, inst: InstId) -> Result<(u32, u32), Box<Fault>> {
         let value = self.function.result(inst).ok_or_else(|| malformed("a result is missing"))?;
         let count = self.count_of(value)?;
         Ok((self.rows.define(self.function, inst, value, count), count))
@@ -86,7 +92,7 @@ impl Builder<'_, '_> {
         indices: &[ValueId],
         unit: Unit,
         label: u32,
-    ) -> Result<(Chain, TypeId), Fault> {
+    ) -> Result<(Chain, TypeId), Box<Fault>> {
         let types = self.types();
         let mut chain = Chain { label, ..Chain::default() };
         for &index in indices {
@@ -94,7 +100,9 @@ impl Builder<'_, '_> {
             let known = self.function.constant_bits(index).map(|b| eval::sign_extend(b, scalar));
             let known = known.and_then(|i| u32::try_from(i).ok());
             let is_struct = matches!(types.kind(ty), TypeKind::Struct { .. });
-            if let Some((index, element)) = known.and_then(|i| Some((i, types.element_type(ty, i)?))) {
+            if let Some((index, element)) =
+                known.and_then(|i| Some((i, types.element_type(ty, i)?)))
+            {
                 chain.offset += match unit {
                     Unit::Scalars => eval::flat::offset_of(types, ty, index),
                     Unit::Bytes => types.member_offset(ty, index),
@@ -118,7 +126,7 @@ impl Builder<'_, '_> {
     // ---- instructions
 
     /// Compiles an instruction that is neither a phi nor a terminator.
-    pub(super) fn instruction(&mut self, inst: InstId) -> Result<(), Fault> {
+    pub(super) fn instruction(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         self.loc = self.function.inst(inst).loc;
         match self.function.op(inst) {
             Op::Alloca(_) => {}
@@ -151,7 +159,7 @@ impl Builder<'_, '_> {
                 let values = values
                     .into_iter()
                     .map(|v| Ok((self.src(v)?, self.function.value_type(v))))
-                    .collect::<Result<_, Fault>>()?;
+                    .collect::<Result<_, Box<Fault>>>()?;
                 self.emit(Code::Print(Box::new(Print { format: self.text(inst), values })));
             }
             Op::Assert => {
@@ -184,7 +192,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn gep(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn gep(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let base = self.operand(inst, 0)?;
         let indices = self.function.args(inst)[1..].to_vec();
         let label = self.label_of(base);
@@ -207,7 +215,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn arithmetic(&mut self, inst: InstId, op: ArithmeticOp) -> Result<(), Fault> {
+    fn arithmetic(&mut self, inst: InstId, op: ArithmeticOp) -> Result<(), Box<Fault>> {
         match op {
             ArithmeticOp::Aggregate => return self.aggregate(inst),
             ArithmeticOp::Shuffle => return self.shuffle(inst),
@@ -224,7 +232,7 @@ impl Builder<'_, '_> {
         self.planned(inst, &args, plan)
     }
 
-    fn cast(&mut self, inst: InstId, op: CastOp) -> Result<(), Fault> {
+    fn cast(&mut self, inst: InstId, op: CastOp) -> Result<(), Box<Fault>> {
         let value = self.operand(inst, 0)?;
         let (from, to) = (self.function.value_type(value), self.function.inst(inst).ty);
         let Some(plan) = eval::plan_cast(self.types(), op, from, to) else {
@@ -234,7 +242,7 @@ impl Builder<'_, '_> {
         self.planned(inst, &[value], plan)
     }
 
-    fn planned(&mut self, inst: InstId, args: &[ValueId], plan: Plan) -> Result<(), Fault> {
+    fn planned(&mut self, inst: InstId, args: &[ValueId], plan: Plan) -> Result<(), Box<Fault>> {
         let srcs: Vec<Src> = args.iter().map(|&v| self.src(v)).collect::<Result<_, _>>()?;
         let (dst, count) = self.result(inst)?;
         if plan.count() != count as usize {
@@ -252,7 +260,8 @@ impl Builder<'_, '_> {
             }
             Plan::Formula { op, operands, .. } => {
                 let operands = operands.into_iter().zip(srcs);
-                let operands = operands.map(|((scalar, shape), src)| (scalar, shape, src)).collect();
+                let operands =
+                    operands.map(|((scalar, shape), src)| (scalar, shape, src)).collect();
                 Code::Formula(Box::new(Formula { op, operands, dst }))
             }
             Plan::Repack { from, to, .. } => {
@@ -262,7 +271,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn aggregate(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn aggregate(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let args = self.function.args(inst).to_vec();
         let mut parts = Vec::with_capacity(args.len());
         for value in args {
@@ -279,7 +288,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn shuffle(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn shuffle(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let args = self.function.args(inst).to_vec();
         let vector = self.operand(inst, 0)?;
         let (src, length) = (self.src(vector)?, self.count_of(vector)?);
@@ -293,7 +302,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn extract(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn extract(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let value = self.operand(inst, 0)?;
         let indices = self.function.args(inst)[1..].to_vec();
         let label = self.compiler.label(self.function.name_of(value));
@@ -309,7 +318,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn insert(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn insert(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let (value, part) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let indices = self.function.args(inst)[2..].to_vec();
         let label = self.compiler.label(self.function.name_of(value));
@@ -326,7 +335,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn thread_group(&mut self, inst: InstId, op: ThreadGroupOp) -> Result<(), Fault> {
+    fn thread_group(&mut self, inst: InstId, op: ThreadGroupOp) -> Result<(), Box<Fault>> {
         match op {
             ThreadGroupOp::ShaderExecutionReorder => return Ok(()),
             ThreadGroupOp::SynchronizeBlock => {
@@ -353,12 +362,13 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn call(&mut self, inst: InstId) -> Result<(), Fault> {
+    fn call(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let Imm::Callee(id) = self.function.inst(inst).imm else {
             return Err(malformed("a call names no function"));
         };
         let module = self.compiler.module;
-        let callee = module.functions.get(id).ok_or_else(|| malformed("a call names no function"))?;
+        let callee =
+            module.functions.get(id).ok_or_else(|| malformed("a call names no function"))?;
         let args = self.function.args(inst).to_vec();
         if args.len() != callee.arguments.len() {
             return Err(malformed("a call passes another number of arguments than the callee has"));
@@ -393,7 +403,7 @@ impl Builder<'_, '_> {
     }
 
     /// The formal argument that a resource value is.
-    pub(super) fn resource_argument(&self, value: ValueId) -> Result<u32, Fault> {
+    pub(super) fn resource_argument(&self, value: ValueId) -> Result<u32, Box<Fault>> {
         match self.function.value_def(value) {
             ValueDef::Argument(i) if self.function.is_resource(value) => Ok(i),
             _ => Err(malformed("a resource is expected")),
@@ -401,7 +411,7 @@ impl Builder<'_, '_> {
     }
 }
 
-fn special(register: SpecialRegister) -> Result<Src, Fault> {
+fn special(register: SpecialRegister) -> Result<Src, Box<Fault>> {
     Ok(match register {
         SpecialRegister::ThreadId => Src::Thread(thread_row::THREAD_ID),
         SpecialRegister::DispatchId => Src::Thread(thread_row::DISPATCH_ID),

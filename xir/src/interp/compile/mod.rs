@@ -2,8 +2,8 @@
 
 mod control;
 mod inst;
-mod rows;
 mod resource;
+mod rows;
 
 use super::code::{Function as CodeFunction, Program, cell};
 use super::fault::{Fault, FaultKind};
@@ -18,7 +18,7 @@ const MAX_SCALARS: u64 = 1 << 22;
 const MAX_ROWS: u64 = 1 << 30;
 
 /// Compiles a kernel and all that it calls. The call graph must have no cycle.
-pub(super) fn compile(module: &Module, kernel: FunctionId) -> Result<Program, Fault> {
+pub(super) fn compile(module: &Module, kernel: FunctionId) -> Result<Program, Box<Fault>> {
     let mut compiler = Compiler {
         module,
         program: Program { cells: vec![0; cell::COUNT as usize], ..Program::default() },
@@ -60,9 +60,9 @@ impl<'m> Compiler<'m> {
         })
     }
 
-    fn function(&mut self, id: FunctionId) -> Result<CodeFunction, Fault> {
+    fn function(&mut self, id: FunctionId) -> Result<CodeFunction, Box<Fault>> {
         let function = &self.module.functions[id];
-        let at = |mut fault: Fault| {
+        let at = |mut fault: Box<Fault>| {
             fault.function = function.name.clone();
             fault
         };
@@ -78,7 +78,7 @@ impl<'m> Compiler<'m> {
     }
 
     /// Number of scalars in a type, if the interpreter holds such values.
-    fn count(&mut self, ty: TypeId) -> Result<u32, Fault> {
+    fn count(&mut self, ty: TypeId) -> Result<u32, Box<Fault>> {
         match self.count_in_memory(ty)? {
             count if u64::from(count) <= MAX_SCALARS => Ok(count),
             count => Err(Fault::outside(FaultKind::TooLarge(u64::from(count) * 8))),
@@ -86,7 +86,7 @@ impl<'m> Compiler<'m> {
     }
 
     /// As [`Self::count`], for memory that is never read as a whole.
-    fn count_in_memory(&mut self, ty: TypeId) -> Result<u32, Fault> {
+    fn count_in_memory(&mut self, ty: TypeId) -> Result<u32, Box<Fault>> {
         let types = &self.module.types;
         let count = *self.counts.entry(ty).or_insert_with(|| flat::count(types, ty));
         if count > MAX_ROWS {
@@ -95,7 +95,7 @@ impl<'m> Compiler<'m> {
         Ok(count as u32)
     }
 
-    fn flat(&mut self, ty: TypeId) -> Result<u32, Fault> {
+    fn flat(&mut self, ty: TypeId) -> Result<u32, Box<Fault>> {
         if let Some(&index) = self.flats.get(&ty) {
             return Ok(index);
         }
@@ -131,7 +131,7 @@ impl<'m> Compiler<'m> {
 }
 
 /// An operation that the interpreter lacks.
-fn not_held(what: &str) -> Fault {
+fn not_held(what: &str) -> Box<Fault> {
     Fault::outside(FaultKind::NotHeld(what.into()))
 }
 
@@ -168,7 +168,7 @@ impl<'c, 'm> Builder<'c, 'm> {
     }
 
     /// Rows for all local variables, cells for all shared ones.
-    fn variables(&mut self) -> Result<(), Fault> {
+    fn variables(&mut self) -> Result<(), Box<Fault>> {
         let function = self.function;
         for block in function.blocks().filter(|&b| self.order.holds(b)) {
             for inst in function.insts(block) {
@@ -193,7 +193,7 @@ impl<'c, 'm> Builder<'c, 'm> {
     }
 
     /// Gives each argument its place: cells in the kernel, rows elsewhere.
-    fn arguments(&mut self, is_kernel: bool) -> Result<(), Fault> {
+    fn arguments(&mut self, is_kernel: bool) -> Result<(), Box<Fault>> {
         use crate::ArgumentKind;
         for argument in &self.function.arguments {
             let cell = match argument.kind {

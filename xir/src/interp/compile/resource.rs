@@ -10,7 +10,7 @@ use crate::{InstId, Op, TypeId, TypeKind};
 
 impl Builder<'_, '_> {
     /// Compiles an operation on a resource.
-    pub(super) fn resource(&mut self, inst: InstId) -> Result<(), Fault> {
+    pub(super) fn resource(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
         let op = self.function.op(inst);
         match op {
             Op::Atomic(op) => return self.atomic(inst, op),
@@ -68,7 +68,9 @@ impl Builder<'_, '_> {
                 let (dst, _) = self.result(inst)?;
                 self.emit(Code::ImageRead { dst, texel: Box::new(texel) });
             }
-            Op::ResourceWrite(ResourceWriteOp::Texture2dWrite | ResourceWriteOp::Texture3dWrite) => {
+            Op::ResourceWrite(
+                ResourceWriteOp::Texture2dWrite | ResourceWriteOp::Texture3dWrite,
+            ) => {
                 let texel = self.texel(inst)?;
                 let src = self.arg(inst, 2)?;
                 self.emit(Code::ImageWrite { src, texel: Box::new(texel) });
@@ -96,7 +98,7 @@ impl Builder<'_, '_> {
         ty: TypeId,
         by_bytes: bool,
         volatile: bool,
-    ) -> Result<Element, Fault> {
+    ) -> Result<Element, Box<Fault>> {
         let (resource, index) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let size = self.types().stride(ty);
         if size == 0 {
@@ -113,9 +115,10 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn texel(&mut self, inst: InstId) -> Result<Texel, Fault> {
+    fn texel(&mut self, inst: InstId) -> Result<Texel, Box<Fault>> {
         let (resource, coordinate) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
-        let TypeKind::Texture { dim, elem, .. } = *self.types().kind(self.function.value_type(resource))
+        let TypeKind::Texture { dim, elem, .. } =
+            *self.types().kind(self.function.value_type(resource))
         else {
             return Err(malformed("an image is expected"));
         };
@@ -128,7 +131,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn atomic(&mut self, inst: InstId, op: AtomicOp) -> Result<(), Fault> {
+    fn atomic(&mut self, inst: InstId, op: AtomicOp) -> Result<(), Box<Fault>> {
         let args = self.function.args(inst).to_vec();
         let indices = 1..args.len().saturating_sub(op.value_count());
         let (Some(&base), false) = (args.first(), args.len() < 1 + op.value_count()) else {

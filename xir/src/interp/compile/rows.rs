@@ -13,17 +13,12 @@ use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum Home {
+    #[default]
     None,
     Row(u32),
     Cell(u32),
-}
-
-impl Default for Home {
-    fn default() -> Self {
-        Home::None
-    }
 }
 
 pub(super) struct Rows {
@@ -123,7 +118,12 @@ impl Rows {
     }
 
     /// The last use of a value all of whose uses are in its own block; itself if there is none.
-    fn last_use_in_block(&self, function: &Function, inst: InstId, value: ValueId) -> Option<InstId> {
+    fn last_use_in_block(
+        &self,
+        function: &Function,
+        inst: InstId,
+        value: ValueId,
+    ) -> Option<InstId> {
         if function.is_lvalue(value) {
             return None;
         }
