@@ -5,7 +5,7 @@ use super::{Launch, TIMED_RUNS, Times};
 use luisac::codes;
 use luisac::driver::compile::{self, Watch};
 use luisac_artifact::metadata::BoundsMode;
-use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_xir::interp::{self, Arg};
 use luisac_xir::Module;
 use std::time::Instant;
