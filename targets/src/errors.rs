@@ -33,6 +33,9 @@ luisac_ast::codes! {
     INTERNAL = 909 "the emitter made code that LLVM refuses",
         "This is a mistake in the compiler.",
         "Report it, with the input and the options.";
+    UNDEFINED_SYMBOL = 911 "an object needs a function from outside",
+        "Objects for `cpu` stand alone. LLVM made this one call a library function, which is a mistake in the compiler.",
+        "Report it, with the input and the options; another detail of the target, such as `x86-64-v3`, may work.";
     LOG_RECORD = 910 "a log record is too large",
         "A printed line takes more bytes than a record of the log may have.",
         "Print less in one line.";

@@ -5,7 +5,7 @@ use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
 use luisac_xir::{FunctionId, InstId};
 
 use super::function::FnEmit;
-use super::ir::{Scope, Val};
+use super::ir::{AccessGroup, Scope, Val};
 use super::module::ModuleEmit;
 use super::value::{Image, Leaves, Value};
 use super::{Emit, Lanes};
@@ -21,6 +21,19 @@ pub enum FloatOp {
     Rsqrt,
     /// `2^a`
     Exp2,
+}
+
+/// A way of rounding to an integral value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoundOp {
+    /// Up.
+    Ceil,
+    /// Down.
+    Floor,
+    /// Toward zero.
+    Trunc,
+    /// To the nearest, half to even.
+    Even,
 }
 
 /// A target of the LLVM emitter. Everything else is common.
@@ -41,6 +54,10 @@ pub trait Device: Sync {
     fn stops_in_place(&self) -> bool;
     /// Ends the present block: the thread stops. Called only where [`Device::stops_in_place`].
     fn stop(&self, f: &mut FnEmit<'_, '_, '_>);
+    /// Adds the attributes that the target gives every function.
+    fn mark(&self, cx: &ModuleEmit<'_, '_>, function: Val) {
+        let _ = (cx, function);
+    }
     /// Makes the entry point of the kernel; callables are declared already, and their bodies follow.
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()>;
     /// Rewrites the module after LLVM's passes, before machine code is made.
@@ -49,6 +66,17 @@ pub trait Device: Sync {
     fn atomic_scope(&self, shared: bool) -> Scope;
     /// Whether a float atomic add is exact in hardware, subnormals included; else it is a loop.
     fn native_float_add(&self, cx: &ModuleEmit<'_, '_>, scalar: Scalar, shared: bool) -> bool;
+    /// Memory for a variable of the thread that is too large for the stack; `None`: the stack takes it. `taken` bytes of this
+    /// function are on the stack already.
+    fn off_stack(&self, f: &mut FnEmit<'_, '_, '_>, size: u64, align: u32, taken: u64) -> Option<Val> {
+        let _ = (f, size, align, taken);
+        None
+    }
+    /// The access group of what an instruction reads and writes, if the threads of the block do it independently.
+    fn access_group(&self, f: &FnEmit<'_, '_, '_>, inst: InstId) -> Option<AccessGroup> {
+        let _ = (f, inst);
+        None
+    }
     /// Memory of a shared variable.
     fn shared_variable(
         &self,
@@ -92,6 +120,20 @@ pub trait Device: Sync {
     fn half_to_f32(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val;
     /// Saturating conversion of a float or double to an integer type of 8 to 64 bits; NaN gives 0.
     fn float_to_int(&self, cx: &ModuleEmit<'_, '_>, v: Val, from: Scalar, to: Scalar) -> Val;
+    /// Whether a fused multiply-add is an instruction.
+    fn has_fma(&self) -> bool {
+        true
+    }
+    /// Rounds a float or double to an integral value; exact, the sign of zero kept.
+    fn round(&self, cx: &ModuleEmit<'_, '_>, op: RoundOp, scalar: Scalar, v: Val) -> Val {
+        let name = match op {
+            RoundOp::Ceil => "llvm.ceil",
+            RoundOp::Floor => "llvm.floor",
+            RoundOp::Trunc => "llvm.trunc",
+            RoundOp::Even => "llvm.roundeven",
+        };
+        cx.float_call(name, scalar, &[v])
+    }
     /// An operation on `float` or `double` that has a fast form.
     fn float_op(&self, cx: &ModuleEmit<'_, '_>, op: FloatOp, scalar: Scalar, args: &[Val]) -> Val;
 }

@@ -6,7 +6,7 @@ use luisac_ast::types::Scalar;
 use luisac_xir::op::ArithmeticOp as A;
 use smallvec::SmallVec;
 
-use super::device::FloatOp;
+use super::device::{FloatOp, RoundOp};
 use super::ir::{Ty, Val};
 use super::module::ModuleEmit;
 
@@ -89,13 +89,13 @@ impl ModuleEmit<'_, '_> {
             }
             (A::Lerp, &[a, b, t]) => ir.fadd(a, ir.fmul(t, ir.fsub(b, a))),
             (A::Step, &[edge, x]) => ir.select(ir.fcmp(Real::LLVMRealOLT, x, edge), zero, one),
-            (A::Ceil, &[a]) => self.float_call("llvm.ceil", scalar, &[a]),
-            (A::Floor, &[a]) => self.float_call("llvm.floor", scalar, &[a]),
-            (A::Trunc, &[a]) => self.float_call("llvm.trunc", scalar, &[a]),
-            (A::Rint, &[a]) => self.float_call("llvm.roundeven", scalar, &[a]),
-            (A::Fract, &[a]) => ir.fsub(a, self.float_call("llvm.floor", scalar, &[a])),
+            (A::Ceil, &[a]) => self.device.round(self, RoundOp::Ceil, scalar, a),
+            (A::Floor, &[a]) => self.device.round(self, RoundOp::Floor, scalar, a),
+            (A::Trunc, &[a]) => self.device.round(self, RoundOp::Trunc, scalar, a),
+            (A::Rint, &[a]) => self.device.round(self, RoundOp::Even, scalar, a),
+            (A::Fract, &[a]) => ir.fsub(a, self.device.round(self, RoundOp::Floor, scalar, a)),
             (A::Round, &[a]) => self.round_away(a, scalar, ty),
-            (A::Fma, &[a, b, c]) => self.float_call("llvm.fma", scalar, &[a, b, c]),
+            (A::Fma, &[a, b, c]) if self.device.has_fma() => self.float_call("llvm.fma", scalar, &[a, b, c]),
             _ => return None,
         })
     }
@@ -111,7 +111,7 @@ impl ModuleEmit<'_, '_> {
         let ir = &self.ir;
         let fast = ir.fast();
         ir.set_fast(0);
-        let whole = self.float_call("llvm.trunc", scalar, &[a]);
+        let whole = self.device.round(self, RoundOp::Trunc, scalar, a);
         let rest = self.clear_sign(ir.fsub(a, whole), scalar);
         let up = ir.fcmp(Real::LLVMRealOGE, rest, ir.const_float(ty, 0.5));
         let step = self.copy_sign(ir.const_float(ty, 1.0), a, scalar);

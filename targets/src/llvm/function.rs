@@ -31,12 +31,16 @@ pub struct FnEmit<'a, 'c, 'm> {
     pub cx: &'a mut ModuleEmit<'c, 'm>,
     /// The function.
     pub func: &'m Function,
+    /// Its id.
+    pub id: FunctionId,
     /// The launch.
     pub launch: Launch,
     /// Where zero stores of locals go: a block after the entry, before all code.
     pub zeroing: Bb,
     /// Bytes of local memory so far.
     pub local_bytes: u64,
+    /// Those of them that are on the stack.
+    pub stack_bytes: u64,
     /// Where a large result goes.
     pub large_result: Option<Val>,
     arguments: Vec<Value>,
@@ -44,6 +48,8 @@ pub struct FnEmit<'a, 'c, 'm> {
     heads: SecondaryMap<BlockId, Option<Bb>>,
     tails: SecondaryMap<BlockId, Option<Bb>>,
     phi_places: FxHashMap<InstId, PhiPlaces>,
+    /// Large phis of the present block, until all its phis are made.
+    large_phis: Vec<(PhiPlaces, TypeId)>,
     /// Edges between the same two blocks, where there are more than one.
     repeated: FxHashMap<(BlockId, BlockId), usize>,
 }
@@ -61,15 +67,18 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
         let zeroing = cx.ir.new_block("zero");
         FnEmit {
             func,
+            id,
             launch,
             zeroing,
             local_bytes: 0,
+            stack_bytes: 0,
             large_result,
             arguments,
             values: func.value_map(),
             heads: SecondaryMap::new(),
             tails: SecondaryMap::new(),
             phi_places: FxHashMap::default(),
+            large_phis: Vec::new(),
             repeated: FxHashMap::default(),
             cx,
         }
@@ -114,13 +123,20 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
     fn emit_block(&mut self, block: BlockId) -> Emit<()> {
         let func = self.func;
         for inst in func.insts(block) {
+            if func.op(inst) != Op::Phi {
+                self.copy_large_phis();
+            }
             if func.op(inst).is_terminator() {
                 self.stage_phis(block)?;
                 // The tail is the block that the terminator ends, which may differ from the head.
                 self.tails[block] = Some(self.cx.ir.block());
                 return self.terminator(inst).map_err(|e| self.locate(e, inst));
             }
-            let result = self.instruction(inst).map_err(|e| self.locate(e, inst))?;
+            let device = self.cx.device;
+            self.cx.ir.set_group(device.access_group(self, inst));
+            let result = self.instruction(inst);
+            self.cx.ir.set_group(None);
+            let result = result.map_err(|e| self.locate(e, inst))?;
             if let (Some(value), Some(id)) = (result, func.result(inst)) {
                 self.values[id] = Some(value);
             }
@@ -372,10 +388,17 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
                     return Err(internal("a phi of something that is no data"));
                 }
                 let places = self.phi_places(inst, ty);
-                let types = &self.cx.module.types;
-                self.cx.ir.copy(places.place, places.staging, types.size(ty), types.align(ty));
+                self.large_phis.push((places, ty));
                 Ok(Value::Memory(places.place))
             }
+        }
+    }
+
+    /// After the phis of a block: gives the large ones their values.
+    fn copy_large_phis(&mut self) {
+        for (places, ty) in std::mem::take(&mut self.large_phis) {
+            let types = &self.cx.module.types;
+            self.cx.ir.copy(places.place, places.staging, types.size(ty), types.align(ty));
         }
     }
 

@@ -134,6 +134,10 @@ impl Launch {
     pub fn dispatch_id(&self, cx: &ModuleEmit<'_, '_>) -> [Val; 3] {
         std::array::from_fn(|i| {
             let size = cx.ir.const_u32(cx.block_size[i]);
+            if cx.device.passes_ids() {
+                // Only threads inside the dispatch size exist, so that no id passes the range.
+                return cx.ir.add_nuw(cx.ir.mul_nuw(self.block_id[i], size), self.thread_id[i]);
+            }
             cx.ir.add(cx.ir.mul(self.block_id[i], size), self.thread_id[i])
         })
     }

@@ -119,9 +119,21 @@ impl FnEmit<'_, '_, '_> {
 
     /// Uninitialised memory of the thread for a value of type `ty`.
     pub fn temporary(&mut self, ty: TypeId) -> Val {
-        let size = self.cx.module.types.size(ty);
+        let (size, align) = (self.cx.module.types.size(ty), self.cx.module.types.align(ty));
+        self.thread_memory(size, align)
+    }
+
+    /// Uninitialised memory of the thread, on its stack or where the target has more room.
+    fn thread_memory(&mut self, size: u64, align: u32) -> Val {
+        let device = self.cx.device;
         self.local_bytes = self.local_bytes.saturating_add(size);
-        self.cx.ir.alloca(size, self.cx.module.types.align(ty))
+        match device.off_stack(self, size, align, self.stack_bytes) {
+            Some(place) => place,
+            None => {
+                self.stack_bytes = self.stack_bytes.saturating_add(size);
+                self.cx.ir.alloca(size, align)
+            }
+        }
     }
 
     /// The value in memory: where it lies, or a copy of its leaves.
@@ -146,10 +158,9 @@ impl FnEmit<'_, '_, '_> {
             let device = self.cx.device;
             return Ok(Value::Place(device.shared_variable(self, inst, size, align)?));
         }
-        self.local_bytes = self.local_bytes.saturating_add(size);
         let flat = self.cx.types.flat(ty);
+        let place = self.thread_memory(size, align);
         let cx = &*self.cx;
-        let place = cx.ir.alloca(size, align);
         // The zero stores follow all allocas: the block after the entry has the first real code.
         let here = cx.ir.block();
         cx.ir.at_end(self.zeroing);
@@ -161,7 +172,8 @@ impl FnEmit<'_, '_, '_> {
             }
             None => cx.ir.clear(place, size, align),
         }
-        cx.ir.at_end(here);
+        self.zeroing = self.cx.ir.block();
+        self.cx.ir.at_end(here);
         Ok(Value::Place(place))
     }
 

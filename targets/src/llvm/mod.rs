@@ -18,6 +18,8 @@ pub mod device;
 mod float;
 mod function;
 pub mod ir;
+mod ir_loops;
+mod image_function;
 mod launch;
 mod log;
 mod memory;

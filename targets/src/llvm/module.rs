@@ -7,7 +7,7 @@ use luisac_artifact::ParamLayout;
 use luisac_artifact::metadata::{BoundsMode, Format, MathMode};
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{TypeId, TypeKind};
-use luisac_xir::{ArgumentKind, FunctionId, Imm, Module, Op};
+use luisac_xir::{ArgumentKind, Function, FunctionId, Imm, InstId, Module, Op};
 use rustc_hash::FxHashMap;
 
 use super::device::Device;
@@ -219,6 +219,7 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
     /// Attributes of every function: it does not throw. Nothing says that it returns, or that its loops end.
     pub fn mark_function(&self, function: Val, id: FunctionId) {
         self.ir.add_attribute(function, FUNCTION, "nounwind", 0);
+        self.device.mark(self, function);
         let facts = self.facts(id);
         if facts.barrier || facts.wave {
             self.ir.add_attribute(function, FUNCTION, "convergent", 0);
@@ -388,46 +389,81 @@ fn calls(module: &Module, id: FunctionId) -> Vec<FunctionId> {
     list
 }
 
+/// Which callables may end the thread.
+pub struct Stopping {
+    functions: FxHashMap<FunctionId, bool>,
+    bounds: BoundsMode,
+}
+
+impl Stopping {
+    /// Whether an instruction may end the thread, itself or through a call.
+    pub fn instruction(&self, function: &Function, inst: InstId) -> bool {
+        match function.inst(inst).imm {
+            Imm::Callee(callee) => self.functions.get(&callee).copied().unwrap_or(true),
+            _ => instruction_facts(function, inst, self.bounds).may_stop,
+        }
+    }
+}
+
+/// Which of the callables that a kernel reaches may end the thread.
+pub fn may_stop(module: &Module, kernel: FunctionId, bounds: BoundsMode) -> Stopping {
+    let mut stopping = Stopping { functions: FxHashMap::default(), bounds };
+    for id in reachable_callees_first(module, kernel) {
+        let function = &module.functions[id];
+        let stops = function
+            .blocks()
+            .any(|b| function.insts(b).any(|i| stopping.instruction(function, i)));
+        stopping.functions.insert(id, stops);
+    }
+    stopping
+}
+
 /// The facts of a function without those of what it calls.
 fn own_facts(module: &Module, id: FunctionId, bounds: BoundsMode) -> Facts {
-    use luisac_xir::op::{ArithmeticOp, Scopes, ThreadGroupOp};
     let function = &module.functions[id];
     let mut facts = Facts::default();
     for block in function.blocks() {
         for inst in function.insts(block) {
-            let indexed = match function.op(inst) {
-                Op::Print => {
-                    facts.logs = true;
-                    false
-                }
-                Op::Assert => {
-                    facts.logs = true;
-                    facts.may_stop = true;
-                    false
-                }
-                Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock) => {
-                    facts.barrier = true;
-                    false
-                }
-                Op::ThreadGroup(ThreadGroupOp::ShaderExecutionReorder) => false,
-                Op::ThreadGroup(_) => {
-                    facts.wave = true;
-                    false
-                }
-                Op::ResourceRead(_) | Op::ResourceWrite(_) | Op::Atomic(_) | Op::Gep => true,
-                Op::Arithmetic(ArithmeticOp::Extract | ArithmeticOp::Insert) => {
-                    function.args(inst).iter().skip(1).any(|&a| function.constant_bits(a).is_none())
-                }
-                _ => false,
-            };
-            if indexed && bounds == BoundsMode::Trap {
-                facts.logs = true;
-                facts.may_stop = true;
-            }
-            if function.op(inst) != Op::Call && !function.op(inst).is_terminator() {
-                facts.writes_global |= function.effects(inst).writes.intersects(Scopes::GLOBAL);
-            }
+            facts.join(instruction_facts(function, inst, bounds));
         }
+    }
+    facts
+}
+
+fn instruction_facts(function: &Function, inst: InstId, bounds: BoundsMode) -> Facts {
+    use luisac_xir::op::{ArithmeticOp, Scopes, ThreadGroupOp};
+    let mut facts = Facts::default();
+    let indexed = match function.op(inst) {
+        Op::Print => {
+            facts.logs = true;
+            false
+        }
+        Op::Assert => {
+            facts.logs = true;
+            facts.may_stop = true;
+            false
+        }
+        Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock) => {
+            facts.barrier = true;
+            false
+        }
+        Op::ThreadGroup(ThreadGroupOp::ShaderExecutionReorder) => false,
+        Op::ThreadGroup(_) => {
+            facts.wave = true;
+            false
+        }
+        Op::ResourceRead(_) | Op::ResourceWrite(_) | Op::Atomic(_) | Op::Gep => true,
+        Op::Arithmetic(ArithmeticOp::Extract | ArithmeticOp::Insert) => {
+            function.args(inst).iter().skip(1).any(|&a| function.constant_bits(a).is_none())
+        }
+        _ => false,
+    };
+    if indexed && bounds == BoundsMode::Trap {
+        facts.logs = true;
+        facts.may_stop = true;
+    }
+    if function.op(inst) != Op::Call && !function.op(inst).is_terminator() {
+        facts.writes_global = function.effects(inst).writes.intersects(Scopes::GLOBAL);
     }
     facts
 }

@@ -6,6 +6,7 @@ use inkwell::llvm_sys::LLVMRealPredicate as Real;
 use luisac_artifact::{PixelStorage, TexelKind};
 use luisac_ast::types::Scalar;
 
+use super::device::{FloatOp, RoundOp};
 use super::ir::Val;
 use super::module::ModuleEmit;
 use super::value::Leaves;
@@ -84,6 +85,9 @@ impl ModuleEmit<'_, '_> {
         let float = ir.f32();
         let x = ir.uitofp(raw, float);
         let number = |v: f32| ir.const_float(float, v.into());
+        if !self.device.has_fma() {
+            return self.device.float_op(self, FloatOp::Div, Scalar::F32, &[x, number(max as f32)]);
+        }
         let (reciprocal, negative) = (number(1.0 / max as f32), number(-(max as f32)));
         let fast = ir.fast();
         ir.set_fast(0);
@@ -132,7 +136,7 @@ impl ModuleEmit<'_, '_> {
     }
 
     fn round_to_u32(&self, v: Val, from: Scalar) -> Val {
-        let rounded = self.float_call("llvm.roundeven", from, &[v]);
+        let rounded = self.device.round(self, RoundOp::Even, from, v);
         self.device.float_to_int(self, rounded, from, Scalar::U32)
     }
 

@@ -1,23 +1,60 @@
-//! Entry point: the threads of a block one after another.
+//! The hooks of the common emitter.
 
-use inkwell::llvm_sys::LLVMRealPredicate as Real;
-use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::Scalar;
-use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
-use luisac_xir::{FunctionId, InstId, Op};
+use luisac_xir::op::{Scopes, SpecialRegister, ThreadGroupOp};
+use luisac_xir::{FunctionId, InstId, Op, ValueDef, ValueId};
 use smallvec::smallvec;
 
-use super::CpuDevice;
+use super::detail::Machine;
+use super::{CpuDevice, entry, image, numeric, wave};
 use crate::errors;
 use crate::llvm::Emit;
-use crate::llvm::device::{Device, FloatOp};
+use crate::llvm::device::{Device, FloatOp, RoundOp};
 use crate::llvm::function::{FnEmit, refused};
-use crate::llvm::ir::{FUNCTION, Scope, Val};
-use crate::llvm::launch::Launch;
+use crate::llvm::ir::{AccessGroup, Scope, Val};
 use crate::llvm::module::ModuleEmit;
+use crate::llvm::types::MAX_LEAVES;
 use crate::llvm::value::{Image, Leaves, Value};
 
-impl Device for CpuDevice {
+/// Most bytes of one variable, and of all variables of a function, on the stack; what is more goes to scratch memory.
+const STACK: (u64, u64) = (4096, 16384);
+/// On Windows, where a frame of more than a page would need a probe.
+const STACK_WINDOWS: (u64, u64) = (1024, 2048);
+
+impl CpuDevice<'_> {
+    /// Readies the module for the kernel.
+    pub fn start_kernel(&self, cx: &ModuleEmit<'_, '_>) {
+        cx.ir.use_loops_for_memory();
+        self.group.set(Some(cx.ir.new_access_group()));
+    }
+
+    /// Takes memory of the block; its offset.
+    pub fn take_scratch(&self, size: u64, align: u32) -> u64 {
+        // Slots of different things do not share a line.
+        let align = u64::from(align).max(if size >= 64 { 64 } else { 16 });
+        let offset = self.scratch.get().next_multiple_of(align);
+        self.scratch.set(offset.saturating_add(size));
+        offset
+    }
+
+    /// Whether an lvalue lies where the threads of a block work independently of each other.
+    fn is_common(&self, f: &FnEmit<'_, '_, '_>, place: ValueId) -> bool {
+        let base = f.func.base_of(place);
+        if f.func.scopes_of(base) == Scopes::SHARED {
+            return true;
+        }
+        // In a region, what follows the kernel's arguments is shared or the thread's own.
+        let own = f.cx.module.functions[f.cx.kernel].arguments.len();
+        let is_region = || {
+            self.split.is_some_and(|s| {
+                s.regions.binary_search_by_key(&f.id, |r| r.function).is_ok()
+            })
+        };
+        matches!(f.func.value_def(base), ValueDef::Argument(i) if i as usize >= own && is_region())
+    }
+}
+
+impl Device for CpuDevice<'_> {
     fn global_space(&self) -> u32 {
         0
     }
@@ -37,61 +74,13 @@ impl Device for CpuDevice {
     fn stop(&self, f: &mut FnEmit<'_, '_, '_>) {
         f.cx.ir.unreachable();
     }
-
-    /// The entry `(params, block)`: a loop over the threads of the block, which calls the body for those inside the dispatch size.
+    fn mark(&self, cx: &ModuleEmit<'_, '_>, function: Val) {
+        // No library to call, and no probe of the stack.
+        cx.ir.add_text_attribute(function, "no-builtins", "");
+        cx.ir.add_text_attribute(function, "no-stack-arg-probe", "");
+    }
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()> {
-        let body = cx.declare(kernel)?;
-        cx.ir.add_attribute(body.value, FUNCTION, "alwaysinline", 0);
-        let name = crate::metadata::entry_symbol(&cx.module.functions[kernel]);
-        let ptr = cx.ir.ptr(0);
-        let entry = cx.ir.add_function(&name, cx.ir.void(), &[ptr, ptr], false);
-        cx.mark_function(entry.value, kernel);
-        cx.ir.at_end(cx.ir.block_in(entry.value, "entry"));
-        let (params, config) = (cx.ir.param(entry.value, 0), cx.ir.param(entry.value, 1));
-        let word = |i: u64| cx.ir.load(cx.ir.int(32), cx.ir.offset_const(config, 4 * i), 4, false);
-        let block_id = [word(0), word(1), word(2)];
-        let scratch = cx.ir.load(ptr, cx.ir.offset_const(config, 16), 8, false);
-        let zero = cx.ir.const_u32(0);
-        let mut launch = Launch::load(cx, params, [zero; 3], block_id);
-        launch.scratch = Some(scratch);
-        let arguments = cx.load_arguments(params);
-        if cx.facts(kernel).may_stop {
-            launch.stop_flag = Some(cx.ir.alloca(1, 1));
-        }
-
-        let ir = &cx.ir;
-        let before = ir.block();
-        let (head, run, next, done) = (
-            ir.new_block("thread"),
-            ir.new_block("run"),
-            ir.new_block("next"),
-            ir.new_block("done"),
-        );
-        ir.br(head);
-        ir.at_end(head);
-        let linear = ir.phi(ir.int(32));
-        ir.add_incoming(linear, zero, before);
-        let [nx, ny, nz] = cx.block_size;
-        let x = ir.urem(linear, ir.const_u32(nx));
-        let rest = ir.udiv(linear, ir.const_u32(nx));
-        launch.thread_id = [x, ir.urem(rest, ir.const_u32(ny)), ir.udiv(rest, ir.const_u32(ny))];
-        let inside = launch.inside(cx);
-        ir.cond_br(inside, run, next);
-        ir.at_end(run);
-        if let Some(flag) = launch.stop_flag {
-            ir.store(ir.const_int(ir.int(8), 0), flag, 1, false);
-        }
-        let mut args = launch.pass(cx);
-        cx.pass_arguments(&arguments, &mut args);
-        ir.call(body, &args);
-        ir.br(next);
-        ir.at_end(next);
-        let following = ir.add(linear, ir.const_u32(1));
-        ir.add_incoming(linear, following, next);
-        ir.cond_br(ir.ult(following, ir.const_u32(nx * ny * nz)), head, done);
-        ir.at_end(done);
-        ir.ret(None);
-        cx.emit_internal(kernel, body)
+        entry::emit(self, cx, kernel)
     }
 
     fn atomic_scope(&self, _shared: bool) -> Scope {
@@ -100,15 +89,47 @@ impl Device for CpuDevice {
     fn native_float_add(&self, _cx: &ModuleEmit<'_, '_>, _scalar: Scalar, _shared: bool) -> bool {
         false
     }
+    fn off_stack(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        size: u64,
+        align: u32,
+        taken: u64,
+    ) -> Option<Val> {
+        let (one, all) = if self.detail.is_windows() { STACK_WINDOWS } else { STACK };
+        if size <= one && taken.saturating_add(size) <= all {
+            return None;
+        }
+        // One place for each variable of each function is enough: threads run one after another, and nothing is recursive.
+        let scratch = f.launch.scratch?;
+        let offset = self.take_scratch(size, align);
+        Some(f.cx.ir.in_entry(|| f.cx.ir.offset_const(scratch, offset)))
+    }
+    fn access_group(&self, f: &FnEmit<'_, '_, '_>, inst: InstId) -> Option<AccessGroup> {
+        let func = f.func;
+        let args = func.args(inst);
+        // Large values go through memory of the thread, which all threads have at the same place.
+        let flat = |ty| f.cx.types.count(ty) <= MAX_LEAVES;
+        let independent = match func.op(inst) {
+            Op::ResourceRead(op) => !op.is_volatile() && flat(func.inst(inst).ty),
+            Op::ResourceWrite(op) => {
+                !op.is_volatile() && args.last().is_some_and(|&v| flat(func.value_type(v)))
+            }
+            Op::Load | Op::Store => {
+                args.first().is_some_and(|&p| flat(func.value_type(p)) && self.is_common(f, p))
+            }
+            _ => false,
+        };
+        self.group.get().filter(|_| independent)
+    }
     fn shared_variable(
         &self,
         f: &mut FnEmit<'_, '_, '_>,
         _inst: InstId,
         size: u64,
-        _align: u32,
+        align: u32,
     ) -> Emit<Val> {
-        // The bytes were counted already; the variable is the last of them.
-        let offset = f.cx.shared_bytes - size;
+        let offset = self.take_scratch(size, align);
         let base = f.launch.scratch.unwrap_or_else(|| f.cx.ir.zero(f.cx.ir.ptr(0)));
         Ok(f.cx.ir.offset_const(base, offset))
     }
@@ -117,64 +138,74 @@ impl Device for CpuDevice {
         Ok(smallvec![f.cx.ir.const_u32(value)])
     }
     fn barrier(&self, _f: &mut FnEmit<'_, '_, '_>, _inst: InstId) -> Emit<()> {
-        Err(refused(
+        // The kernel was cut at its own barriers; this one is in a callable that was not inlined.
+        let mut e = refused(
             errors::UNSUPPORTED_OPERATION,
             Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock),
-        ))
+        );
+        e.notes.push("a barrier in a callable: it works after the pass `inline`".to_string());
+        Err(e)
     }
-    fn wave(&self, _f: &mut FnEmit<'_, '_, '_>, op: ThreadGroupOp, _inst: InstId) -> Emit<Value> {
-        Err(refused(errors::UNSUPPORTED_OPERATION, Op::ThreadGroup(op)))
+    fn wave(&self, f: &mut FnEmit<'_, '_, '_>, op: ThreadGroupOp, inst: InstId) -> Emit<Value> {
+        wave::emit(f, op, inst)
     }
     fn image_read(
         &self,
-        _f: &mut FnEmit<'_, '_, '_>,
-        _image: Image,
-        _element: Scalar,
-        _coordinate: &[Val],
+        f: &mut FnEmit<'_, '_, '_>,
+        image: Image,
+        element: Scalar,
+        coordinate: &[Val],
     ) -> Emit<Leaves> {
-        Err(no_images())
+        image::read(f, image, element, coordinate)
     }
     fn image_write(
         &self,
-        _f: &mut FnEmit<'_, '_, '_>,
-        _image: Image,
-        _element: Scalar,
-        _coordinate: &[Val],
-        _texel: &[Val],
+        f: &mut FnEmit<'_, '_, '_>,
+        image: Image,
+        element: Scalar,
+        coordinate: &[Val],
+        texel: &[Val],
     ) -> Emit<()> {
-        Err(no_images())
+        image::write(f, image, element, coordinate, texel)
     }
-    fn image_size(&self, _f: &mut FnEmit<'_, '_, '_>, _image: Image, _dim: u32) -> Emit<Leaves> {
-        Err(no_images())
+    fn image_size(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves> {
+        image::size(f, image, dim)
     }
     fn clock(&self, f: &mut FnEmit<'_, '_, '_>) -> Val {
-        f.cx.ir.intrinsic("llvm.readcyclecounter", f.cx.ir.int(64), &[])
+        // The cycle counter of AArch64 is not for user programs; its timer is.
+        let name = match self.detail.machine {
+            Machine::X86(_) => "llvm.readcyclecounter",
+            Machine::Arm => "llvm.readsteadycounter",
+        };
+        f.cx.ir.intrinsic(name, f.cx.ir.int(64), &[])
     }
 
     fn f32_to_half(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val {
-        cx.ir.bitcast(cx.ir.fptrunc(v, cx.ir.f16()), cx.ir.int(16))
+        numeric::f32_to_half(cx, &self.detail, v)
     }
     fn f64_to_half(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val {
-        // To odd first, then to nearest: the float keeps more than two bits beyond those of a half.
-        let ir = &cx.ir;
-        let float = ir.fptrunc(v, ir.f32());
-        let back = ir.fpext(float, ir.f64());
-        let bits = ir.bitcast(float, ir.int(32));
-        let magnitude = |x| cx.float_call("llvm.fabs", Scalar::F64, &[x]);
-        let inexact = ir.fcmp(Real::LLVMRealONE, back, v);
-        let above = ir.fcmp(Real::LLVMRealOGT, magnitude(back), magnitude(v));
-        let below = ir.sub(bits, ir.zext(above, ir.int(32)));
-        let odd = ir.or(below, ir.zext(inexact, ir.int(32)));
-        let chosen = ir.select(inexact, odd, bits);
-        self.f32_to_half(cx, ir.bitcast(chosen, ir.f32()))
+        numeric::f64_to_half(cx, &self.detail, v)
     }
     fn half_to_f32(&self, cx: &ModuleEmit<'_, '_>, v: Val) -> Val {
-        cx.ir.fpext(cx.ir.bitcast(v, cx.ir.f16()), cx.ir.f32())
+        numeric::half_to_f32(cx, &self.detail, v)
     }
     fn float_to_int(&self, cx: &ModuleEmit<'_, '_>, v: Val, from: Scalar, to: Scalar) -> Val {
-        let form = if to.is_signed() { "fptosi" } else { "fptoui" };
-        let name = format!("llvm.{form}.sat.i{}.f{}", to.bits(), from.bits());
-        cx.ir.intrinsic(&name, cx.ir.int(to.bits()), &[v])
+        numeric::float_to_int(cx, v, from, to)
+    }
+    fn has_fma(&self) -> bool {
+        self.detail.has_fma()
+    }
+    fn round(&self, cx: &ModuleEmit<'_, '_>, op: RoundOp, scalar: Scalar, v: Val) -> Val {
+        if !self.detail.has_round() {
+            return numeric::round(cx, op, scalar, v);
+        }
+        let name = match op {
+            RoundOp::Ceil => "llvm.ceil",
+            RoundOp::Floor => "llvm.floor",
+            RoundOp::Trunc => "llvm.trunc",
+            RoundOp::Even => "llvm.roundeven",
+        };
+        cx.float_call(name, scalar, &[v])
     }
     fn float_op(&self, cx: &ModuleEmit<'_, '_>, op: FloatOp, scalar: Scalar, args: &[Val]) -> Val {
         let ir = &cx.ir;
@@ -188,8 +219,4 @@ impl Device for CpuDevice {
             _ => ir.zero(ir.f32()),
         }
     }
-}
-
-fn no_images() -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(errors::UNSUPPORTED_OPERATION, "the target does not hold images"))
 }

@@ -1,24 +1,47 @@
-//! Target `cpu`: objects for any triple that LLVM has here.
+//! Target `cpu`: objects that stand alone, for x86-64 and AArch64, in ELF, Mach-O and COFF.
+//!
+//! - `detail`: what `cpu:DETAIL` may be. - `entry`: the loops over the threads of a block. - `split`: kernels with barriers.
+//! - `kernel`: the hooks of the common emitter. - `numeric`, `image`, `wave`: operations. - `symbols`: the check of the object.
 
+mod detail;
+mod entry;
+mod image;
 mod kernel;
+mod numeric;
+mod split;
+mod symbols;
+mod wave;
+
+use std::cell::Cell;
 
 use inkwell::targets::{CodeModel, FileType, RelocMode};
-use luisac_artifact::metadata::MathMode;
+use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
-use luisac_xir::op::ArithmeticOp as A;
-use luisac_xir::{FunctionId, Module, Op};
+use luisac_xir::op::{ArithmeticOp as A, ThreadGroupOp};
+use luisac_xir::{Function, FunctionId, InstId, Module, Op};
 
+use super::ir::AccessGroup;
+use super::module::{internal, may_stop};
 use super::{Emit, MachineSpec};
-use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+use crate::{Artifact, EmitOptions, InputForm, Support, Target};
+use detail::Detail;
+use split::Split;
 
 /// The target.
 pub struct Cpu;
 
 /// The hooks of one emission.
-pub(crate) struct CpuDevice;
-
-const NAMES: &[&str] = &["x86-64-v3"];
+pub(crate) struct CpuDevice<'a> {
+    /// What it is compiled for.
+    pub detail: Detail,
+    /// The regions, if the kernel has barriers.
+    pub split: Option<&'a Split>,
+    /// Accesses that the threads of a block make independently: a race would be undefined.
+    pub group: Cell<Option<AccessGroup>>,
+    /// Bytes of the block's scratch memory that are taken.
+    pub scratch: Cell<u64>,
+}
 
 impl Target for Cpu {
     fn name(&self) -> &'static str {
@@ -28,7 +51,7 @@ impl Target for Cpu {
         "objects for processors"
     }
     fn details(&self) -> &'static [&'static str] {
-        NAMES
+        detail::NAMES
     }
     fn form(&self) -> InputForm {
         InputForm { structured: false, phis: true, scalarised: true }
@@ -36,47 +59,42 @@ impl Target for Cpu {
     fn supports(&self, op: Op) -> Support {
         crate::compute_core(op)
     }
-    fn keeps_native(&self, op: A, _scalar: Scalar, _math: MathMode) -> bool {
-        matches!(
-            op,
+    fn keeps_native(&self, op: A, _scalar: Scalar, _math: MathMode, detail: &str) -> bool {
+        match op {
+            A::Fma => Detail::parse(Some(detail)).is_ok_and(|d| d.has_fma()),
             A::UnaryMinus
-                | A::BinaryAdd
-                | A::BinarySub
-                | A::BinaryMul
-                | A::BinaryDiv
-                | A::BinaryLess
-                | A::BinaryGreater
-                | A::BinaryLessEqual
-                | A::BinaryGreaterEqual
-                | A::BinaryEqual
-                | A::BinaryNotEqual
-                | A::Select
-                | A::Clamp
-                | A::Saturate
-                | A::Step
-                | A::Abs
-                | A::Min
-                | A::Max
-                | A::Isinf
-                | A::Isnan
-                | A::Sqrt
-                | A::Ceil
-                | A::Floor
-                | A::Fract
-                | A::Trunc
-                | A::Round
-                | A::Rint
-                | A::Fma
-                | A::Copysign
-        )
+            | A::BinaryAdd
+            | A::BinarySub
+            | A::BinaryMul
+            | A::BinaryDiv
+            | A::BinaryLess
+            | A::BinaryGreater
+            | A::BinaryLessEqual
+            | A::BinaryGreaterEqual
+            | A::BinaryEqual
+            | A::BinaryNotEqual
+            | A::Select
+            | A::Clamp
+            | A::Saturate
+            | A::Step
+            | A::Abs
+            | A::Min
+            | A::Max
+            | A::Isinf
+            | A::Isnan
+            | A::Sqrt
+            | A::Ceil
+            | A::Floor
+            | A::Fract
+            | A::Trunc
+            | A::Round
+            | A::Rint
+            | A::Copysign => true,
+            _ => false,
+        }
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        let wanted = detail.unwrap_or(NAMES[0]);
-        if NAMES.contains(&wanted) {
-            return Ok(wanted.to_string());
-        }
-        Err(Diagnostic::error(errors::UNKNOWN_DETAIL, format!("`cpu` has no detail `{wanted}`"))
-            .with_help(format!("the details are {}", NAMES.join(", "))))
+        Detail::parse(detail).map(|d| d.name.to_string())
     }
     fn emit(
         &self,
@@ -89,15 +107,54 @@ impl Target for Cpu {
 }
 
 fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
-    let device = CpuDevice;
+    let detail = Detail::parse(Some(&options.detail)).map_err(Box::new)?;
+    let split = match has_barrier(&module.functions[kernel]) {
+        true => Some(split_kernel(module, kernel, options.bounds)?),
+        false => None,
+    };
+    let module = split.as_ref().map_or(module, |s| &s.module);
+    let device = CpuDevice {
+        detail,
+        split: split.as_ref(),
+        group: Cell::new(None),
+        scratch: Cell::new(0),
+    };
     let spec = MachineSpec {
-        triple: "x86_64-unknown-linux-gnu".to_string(),
-        cpu: "x86-64-v3".to_string(),
+        triple: detail.triple.to_string(),
+        cpu: detail.cpu().to_string(),
         features: String::new(),
         reloc: RelocMode::PIC,
-        code_model: CodeModel::Default,
+        code_model: CodeModel::Small,
         file: FileType::Object,
         extension: "o",
     };
-    super::compile("cpu", module, kernel, options, &device, &spec, |_, _| Ok(()))
+    let artifact =
+        super::compile("cpu", module, kernel, options, &device, &spec, |cx, metadata| {
+            metadata.scratch_bytes = device.scratch.get();
+            metadata.features = detail.features();
+            if cx.facts(kernel).wave {
+                metadata.wave_lanes = Some(1);
+            }
+            Ok(())
+        })?;
+    symbols::check(&artifact.code).map_err(|mut e| {
+        e.function = Some(module.functions[kernel].name.clone());
+        e
+    })?;
+    Ok(artifact)
+}
+
+fn has_barrier(kernel: &Function) -> bool {
+    kernel.blocks().any(|b| {
+        kernel
+            .insts(b)
+            .any(|i| kernel.op(i) == Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock))
+    })
+}
+
+fn split_kernel(module: &Module, kernel: FunctionId, bounds: BoundsMode) -> Emit<Split> {
+    let stopping = may_stop(module, kernel, bounds);
+    let stops = |f: &Function, inst: InstId| stopping.instruction(f, inst);
+    split::split(module, kernel, &stops)
+        .map_err(|e| internal(&format!("the kernel cannot be cut at its barriers: {e}")))
 }

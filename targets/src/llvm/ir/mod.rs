@@ -71,7 +71,15 @@ pub struct Ir<'c> {
     intrinsics: RefCell<FxHashMap<String, Callee>>,
     /// Fast-math flags of the floating-point instructions that follow.
     fast: std::cell::Cell<u32>,
+    /// Copies and clears become loops, since there is no library to call.
+    loops_for_memory: std::cell::Cell<bool>,
+    /// The access group of the loads and stores that follow.
+    group: std::cell::Cell<Option<AccessGroup>>,
 }
+
+/// Memory accesses that do not depend on each other from one iteration of a loop to another.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessGroup(pub(super) LLVMMetadataRef);
 
 impl Drop for Ir<'_> {
     fn drop(&mut self) {
@@ -117,6 +125,8 @@ impl<'c> Ir<'c> {
             builder,
             intrinsics: RefCell::default(),
             fast: std::cell::Cell::new(0),
+            loops_for_memory: std::cell::Cell::new(false),
+            group: std::cell::Cell::new(None),
         }
     }
 
@@ -330,7 +340,7 @@ impl<'c> Ir<'c> {
 
     cast! {
         zext LLVMBuildZExt; sext LLVMBuildSExt; trunc LLVMBuildTrunc;
-        sitofp LLVMBuildSIToFP; uitofp LLVMBuildUIToFP; fpext LLVMBuildFPExt; fptrunc LLVMBuildFPTrunc;
+        sitofp LLVMBuildSIToFP; fptosi LLVMBuildFPToSI; fptoui LLVMBuildFPToUI; uitofp LLVMBuildUIToFP; fpext LLVMBuildFPExt; fptrunc LLVMBuildFPTrunc;
         bitcast LLVMBuildBitCast; inttoptr LLVMBuildIntToPtr; ptrtoint LLVMBuildPtrToInt;
         addrspacecast LLVMBuildAddrSpaceCast;
     }
@@ -394,6 +404,7 @@ impl<'c> Ir<'c> {
             let v = LLVMBuildLoad2(self.builder, ty.0, ptr.0, EMPTY);
             LLVMSetAlignment(v, align);
             LLVMSetVolatile(v, volatile.into());
+            self.mark_access(v);
             Val(v)
         }
     }
@@ -410,12 +421,23 @@ impl<'c> Ir<'c> {
             LLVMSetMetadata(load.0, kind, LLVMMetadataAsValue(self.ctx(), node));
         }
     }
+    /// The loads and stores that follow belong to this access group; none: to no group.
+    pub fn set_group(&self, group: Option<AccessGroup>) {
+        self.group.set(group);
+    }
+    fn mark_access(&self, access: LLVMValueRef) {
+        if let Some(group) = self.group.get() {
+            let kind = self.metadata_kind("llvm.access.group");
+            unsafe { LLVMSetMetadata(access, kind, self.as_value(group.0)) }
+        }
+    }
     /// Stores a value.
     pub fn store(&self, v: Val, ptr: Val, align: u32, volatile: bool) {
         unsafe {
             let s = LLVMBuildStore(self.builder, v.0, ptr.0);
             LLVMSetAlignment(s, align);
             LLVMSetVolatile(s, volatile.into());
+            self.mark_access(s);
         }
     }
     /// `ptr + offset` bytes; the offset wraps.
@@ -442,18 +464,35 @@ impl<'c> Ir<'c> {
     pub fn offset_const(&self, ptr: Val, offset: u64) -> Val {
         self.offset_in(ptr, self.const_u64(offset))
     }
-    /// Copies `size` bytes between memory that is the same or does not overlap.
+    /// Copies `size` bytes between memory that is the same or does not overlap. May end the present block.
     pub fn copy(&self, to: Val, from: Val, size: u64, align: u32) {
+        if self.loops_for_memory.get() {
+            self.by_pieces(size, align, |ty, offset, align| {
+                let v = self.load(ty, self.offset_in(from, offset), align, false);
+                self.store(v, self.offset_in(to, offset), align, false);
+            });
+            return;
+        }
         unsafe {
             LLVMBuildMemMove(self.builder, to.0, align, from.0, align, self.const_u64(size).0);
         }
     }
-    /// Sets `size` bytes to zero.
+    /// Sets `size` bytes to zero. May end the present block.
     pub fn clear(&self, to: Val, size: u64, align: u32) {
+        if self.loops_for_memory.get() {
+            self.by_pieces(size, align, |ty, offset, align| {
+                self.store(self.zero(ty), self.offset_in(to, offset), align, false);
+            });
+            return;
+        }
         let zero = self.const_int(self.int(8), 0);
         unsafe {
             LLVMBuildMemSet(self.builder, to.0, zero.0, self.const_u64(size).0, align);
         }
+    }
+    /// Makes copies and clears loops, where there is no library to call.
+    pub fn use_loops_for_memory(&self) {
+        self.loops_for_memory.set(true);
     }
 
     // ---- atomics, all relaxed

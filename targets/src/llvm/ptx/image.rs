@@ -8,7 +8,8 @@ use luisac_ast::types::Scalar;
 
 use crate::llvm::Emit;
 use crate::llvm::function::FnEmit;
-use crate::llvm::ir::{Bb, Callee, Ty, Val};
+use crate::llvm::image_function::{by_storage, helper};
+use crate::llvm::ir::Val;
 use crate::llvm::module::ModuleEmit;
 use crate::llvm::value::{Image, Leaves};
 
@@ -79,51 +80,6 @@ pub fn size(f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves> 
         )
     };
     Ok(["width", "height", "depth"].into_iter().take(dim as usize).map(axis).collect())
-}
-
-/// The helper function of this name, built on first use.
-fn helper(
-    cx: &ModuleEmit<'_, '_>,
-    name: &str,
-    ret: Ty,
-    params: &[Ty],
-    build: impl FnOnce(&ModuleEmit<'_, '_>, Val),
-) -> Callee {
-    if let Some(known) = cx.ir.function_named(name, ret, params) {
-        return known;
-    }
-    let here = cx.ir.block();
-    let callee = cx.ir.add_function(name, ret, params, true);
-    cx.ir.add_attribute(callee.value, crate::llvm::ir::FUNCTION, "nounwind", 0);
-    cx.ir.at_end(cx.ir.block_in(callee.value, "entry"));
-    build(cx, callee.value);
-    cx.ir.at_end(here);
-    callee
-}
-
-/// Switches over the storages that hold `element`; a storage that does not leads to the block that is returned.
-fn by_storage(
-    cx: &ModuleEmit<'_, '_>,
-    function: Val,
-    element: Scalar,
-    mut case: impl FnMut(&ModuleEmit<'_, '_>, PixelStorage),
-) -> Bb {
-    let ir = &cx.ir;
-    let other = ir.new_block("other");
-    let entry = ir.block();
-    let mut cases = Vec::new();
-    for storage in PixelStorage::ALL {
-        if !storage.is_storage() || !storage.holds(element.name()) {
-            continue;
-        }
-        let block = ir.new_block(storage.name());
-        cases.push((ir.const_u64(storage.number().into()), block));
-        ir.at_end(block);
-        case(cx, storage);
-    }
-    ir.at_end(entry);
-    ir.switch(ir.param(function, 1), other, &cases);
-    other
 }
 
 /// The operands of a coordinate: x scaled to bytes. An x that would not fit into a signed word is far outside every image,

@@ -43,7 +43,7 @@ impl Target for Ptx {
     fn supports(&self, op: Op) -> Support {
         crate::compute_core(op)
     }
-    fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode) -> bool {
+    fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode, _detail: &str) -> bool {
         keeps_native(op, scalar, math)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
