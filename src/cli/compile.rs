@@ -103,7 +103,7 @@ impl Job<'_> {
         outputs: &mut Vec<Output>,
     ) -> Result<(), Diagnostics> {
         let code = &self.command.code;
-        let pipeline = compile::pipeline_for(self.options, choice.target)?;
+        let pipeline = compile::pipeline_for(self.options, choice)?;
         let mut printer = watch::printer(code.print_after.as_deref());
         let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
         let report = compile::optimise(&mut module, &pipeline, self.options, &mut watch)?;

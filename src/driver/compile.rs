@@ -116,8 +116,9 @@ fn level(options: &CodeOptions) -> Level {
 ///
 /// # Errors
 /// Of `--passes`: what is wrong with it.
-pub fn pipeline_for(options: &CodeOptions, target: &dyn Target) -> Result<Pipeline, Diagnostic> {
-    let keeps = |op: &&ArithmeticOp| target.keeps_native(**op, Scalar::F32, options.math);
+pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipeline, Diagnostic> {
+    let (target, detail) = (choice.target, choice.detail.as_str());
+    let keeps = |op: &&ArithmeticOp| target.keeps_native(**op, Scalar::F32, options.math, detail);
     let native: Vec<&'static str> = ArithmeticOp::ALL.iter().filter(keeps).map(|op| op.name()).collect();
     let form = if target.form().structured { TargetForm::Structured } else { TargetForm::FlatScalar };
     match &options.passes {

@@ -103,17 +103,17 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
         native: Vec::new(),
     };
     let mut pipeline = luisac_passes::canned(&canned)?;
-    pipeline.set_option("native", &native_operations(target, options.math));
+    pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
     Ok(pipeline)
 }
 
 /// The operations on floats that `lower_math` leaves to a target, as its option `native` takes them.
-pub fn native_operations(target: &dyn Target, math: MathMode) -> String {
+pub fn native_operations(target: &dyn Target, math: MathMode, detail: &str) -> String {
     let scalars = [("f16", Scalar::F16), ("f32", Scalar::F32), ("f64", Scalar::F64)];
     let mut names = Vec::new();
     for &op in ArithmeticOp::ALL {
         for (suffix, scalar) in scalars {
-            if target.keeps_native(op, scalar, math) {
+            if target.keeps_native(op, scalar, math, detail) {
                 names.push(format!("{}.{suffix}", op.name()));
             }
         }

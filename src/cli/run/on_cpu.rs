@@ -67,7 +67,7 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ti
 fn load(launch: &Launch, mut module: Module, device: &Device) -> Result<Kernel, Diagnostics> {
     let choice = TargetChoice::parse("cpu:native")?;
     let code = &launch.command.code;
-    let pipeline = compile::pipeline_for(launch.options, choice.target)?;
+    let pipeline = compile::pipeline_for(launch.options, &choice)?;
     let mut printer = super::super::watch::printer(code.print_after.as_deref());
     let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;

@@ -1,5 +1,6 @@
 //! The module under construction: functions, signatures, log formats, constants.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use inkwell::context::Context;
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::device::Device;
 use super::function::FnEmit;
-use super::ir::{Callee, FUNCTION, Ir, Ty, Val, fast};
+use super::ir::{AccessGroup, Callee, FUNCTION, Ir, Ty, Val, fast};
 use super::types::TypeMap;
 use super::value::{Buffer, Image, Value};
 use super::{Emit, launch::Launch};
@@ -67,6 +68,10 @@ pub struct ModuleEmit<'c, 'm> {
     pub block_size: [u32; 3],
     /// Bytes of shared variables.
     pub shared_bytes: u64,
+    /// Bytes of the block's scratch memory that are taken, where the target has such memory.
+    pub scratch_bytes: Cell<u64>,
+    /// Accesses that the threads of a block make independently of each other, where the target says so.
+    pub independent: Cell<Option<AccessGroup>>,
     facts: FxHashMap<FunctionId, Facts>,
     callables: FxHashMap<FunctionId, Callee>,
     /// Callables in emission order, callees first.
@@ -111,6 +116,8 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
             layout,
             block_size,
             shared_bytes: 0,
+            scratch_bytes: Cell::new(0),
+            independent: Cell::new(None),
             facts,
             callables: FxHashMap::default(),
             order,

@@ -32,7 +32,7 @@ struct Start {
 
 /// Makes the entry of a kernel.
 pub fn emit(device: &CpuDevice<'_>, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()> {
-    device.start_kernel(cx);
+    super::kernel::start(cx);
     let name = crate::metadata::entry_symbol(&cx.module.functions[kernel]);
     let ptr = cx.ir.ptr(0);
     let entry = cx.ir.add_function(&name, cx.ir.void(), &[ptr, ptr], false);
@@ -45,7 +45,7 @@ pub fn emit(device: &CpuDevice<'_>, cx: &mut ModuleEmit<'_, '_>, kernel: Functio
             inline(cx, cx.module, kernel, body);
             let start = start(cx, entry.value);
             let stop = cx.facts(kernel).may_stop.then(|| cx.ir.alloca(1, 1));
-            threads(device, cx, &start, |cx, mut launch, _| {
+            threads(cx, &start, |cx, mut launch, _| {
                 launch.stop_flag = stop;
                 clear_flag(cx, stop);
                 let mut args = launch.pass(cx);
@@ -57,8 +57,8 @@ pub fn emit(device: &CpuDevice<'_>, cx: &mut ModuleEmit<'_, '_>, kernel: Functio
         }
         Some(split) => {
             let start = start(cx, entry.value);
-            let places = Places::lay_out(device, cx, kernel, &start, split)?;
-            Regions { device, split, start, places, kernel }.emit(cx)
+            let places = Places::lay_out(cx, kernel, &start, split)?;
+            Regions { split, start, places, kernel }.emit(cx)
         }
     }
 }
@@ -101,7 +101,6 @@ fn start(cx: &mut ModuleEmit<'_, '_>, function: Val) -> Start {
 
 /// Runs `body(launch, linear index of the thread in the block)` for each thread.
 fn threads(
-    device: &CpuDevice<'_>,
     cx: &ModuleEmit<'_, '_>,
     start: &Start,
     body: impl FnOnce(&ModuleEmit<'_, '_>, Launch, Val),
@@ -139,7 +138,7 @@ fn threads(
         ir.add_incoming(i, next, latch);
         let done = ir.new_block("done");
         ir.cond_br(ir.ult(next, start.counts[axis]), head, done);
-        if let Some(group) = device.group.get().filter(|_| innermost) {
+        if let Some(group) = cx.independent.get().filter(|_| innermost) {
             ir.mark_parallel_loop(latch, group);
         }
         innermost = false;
@@ -158,7 +157,6 @@ struct Places {
 
 impl Places {
     fn lay_out(
-        device: &CpuDevice<'_>,
         cx: &mut ModuleEmit<'_, '_>,
         kernel: FunctionId,
         start: &Start,
@@ -167,7 +165,7 @@ impl Places {
         let types = &cx.module.types;
         let threads: u64 = cx.block_size.iter().map(|&n| u64::from(n)).product();
         let place = |size, align| {
-            let offset = device.take_scratch(size, align);
+            let offset = super::kernel::take_scratch(cx, size, align);
             cx.ir.offset_const(start.scratch, offset)
         };
         let mut shared = Vec::new();
@@ -184,12 +182,12 @@ impl Places {
         }
         let ended = split.ends_early().then(|| place(threads, 1));
         cx.shared_bytes = shared_bytes;
-        if device.scratch.get() > MAX_SCRATCH {
+        if cx.scratch_bytes.get() > MAX_SCRATCH {
             return Err(Diagnostic::error(
                 errors::LOCAL_MEMORY,
                 format!(
                     "the threads of a block keep {} bytes across barriers, more than the {MAX_SCRATCH} that a block has",
-                    device.scratch.get()
+                    cx.scratch_bytes.get()
                 ),
             )
             .in_function(cx.module.functions[kernel].name.clone())
@@ -202,7 +200,6 @@ impl Places {
 
 /// The entry of a kernel with barriers.
 struct Regions<'a> {
-    device: &'a CpuDevice<'a>,
     split: &'a Split,
     start: Start,
     places: Places,
@@ -263,12 +260,12 @@ impl Regions<'_> {
             ir.store(ir.const_u32(0), furthest, 4, false);
         }
         let at_entry = region.states.contains(&FIRST_STATE);
-        threads(self.device, cx, &self.start, |cx, mut launch, thread| {
+        threads(cx, &self.start, |cx, mut launch, thread| {
             let ir = &cx.ir;
             launch.stop_flag = stop;
             let ended = self.places.ended.map(|base| ir.offset_in(base, thread));
             let next = ir.new_block("next");
-            let group = self.device.group.get();
+            let group = cx.independent.get();
             if let Some(ended) = ended.filter(|_| region.states != [FIRST_STATE]) {
                 ir.set_group(group);
                 let flag = ir.load(ir.int(8), ended, 1, false);
@@ -346,7 +343,7 @@ impl Regions<'_> {
             self.split.slots.iter().zip(&pointers).zip(&self.places.slots)
         {
             if slot.zeroed {
-                ir.set_group(self.device.group.get());
+                ir.set_group(cx.independent.get());
                 ir.clear(p, stride, align_at(align, stride));
                 ir.set_group(None);
             }

@@ -21,22 +21,23 @@ const STACK: (u64, u64) = (4096, 16384);
 /// On Windows, where a frame of more than a page would need a probe.
 const STACK_WINDOWS: (u64, u64) = (1024, 2048);
 
+/// Readies the module for the kernel.
+pub fn start(cx: &ModuleEmit<'_, '_>) {
+    cx.ir.use_loops_for_memory();
+    // Two threads of a block that touch the same memory between two barriers, one of them writing, are a race: undefined.
+    cx.independent.set(Some(cx.ir.new_access_group()));
+}
+
+/// Takes memory of the block; its offset.
+pub fn take_scratch(cx: &ModuleEmit<'_, '_>, size: u64, align: u32) -> u64 {
+    // Slots of different things do not share a line.
+    let align = u64::from(align).max(if size >= 64 { 64 } else { 16 });
+    let offset = cx.scratch_bytes.get().next_multiple_of(align);
+    cx.scratch_bytes.set(offset.saturating_add(size));
+    offset
+}
+
 impl CpuDevice<'_> {
-    /// Readies the module for the kernel.
-    pub fn start_kernel(&self, cx: &ModuleEmit<'_, '_>) {
-        cx.ir.use_loops_for_memory();
-        self.group.set(Some(cx.ir.new_access_group()));
-    }
-
-    /// Takes memory of the block; its offset.
-    pub fn take_scratch(&self, size: u64, align: u32) -> u64 {
-        // Slots of different things do not share a line.
-        let align = u64::from(align).max(if size >= 64 { 64 } else { 16 });
-        let offset = self.scratch.get().next_multiple_of(align);
-        self.scratch.set(offset.saturating_add(size));
-        offset
-    }
-
     /// Whether an lvalue lies where the threads of a block work independently of each other.
     fn is_common(&self, f: &FnEmit<'_, '_, '_>, place: ValueId) -> bool {
         let base = f.func.base_of(place);
@@ -102,7 +103,7 @@ impl Device for CpuDevice<'_> {
         }
         // One place for each variable of each function is enough: threads run one after another, and nothing is recursive.
         let scratch = f.launch.scratch?;
-        let offset = self.take_scratch(size, align);
+        let offset = take_scratch(f.cx, size, align);
         Some(f.cx.ir.in_entry(|| f.cx.ir.offset_const(scratch, offset)))
     }
     fn access_group(&self, f: &FnEmit<'_, '_, '_>, inst: InstId) -> Option<AccessGroup> {
@@ -120,7 +121,7 @@ impl Device for CpuDevice<'_> {
             }
             _ => false,
         };
-        self.group.get().filter(|_| independent)
+        f.cx.independent.get().filter(|_| independent)
     }
     fn shared_variable(
         &self,
@@ -129,7 +130,7 @@ impl Device for CpuDevice<'_> {
         size: u64,
         align: u32,
     ) -> Emit<Val> {
-        let offset = self.take_scratch(size, align);
+        let offset = take_scratch(f.cx, size, align);
         let base = f.launch.scratch.unwrap_or_else(|| f.cx.ir.zero(f.cx.ir.ptr(0)));
         Ok(f.cx.ir.offset_const(base, offset))
     }

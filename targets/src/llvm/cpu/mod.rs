@@ -10,9 +10,9 @@ mod kernel;
 mod numeric;
 mod split;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod wave;
-
-use std::cell::Cell;
 
 use inkwell::targets::{CodeModel, FileType, RelocMode};
 use luisac_artifact::metadata::{BoundsMode, MathMode};
@@ -21,12 +21,11 @@ use luisac_ast::types::Scalar;
 use luisac_xir::op::{ArithmeticOp as A, ThreadGroupOp};
 use luisac_xir::{Function, FunctionId, InstId, Module, Op};
 
-use super::ir::AccessGroup;
 use super::module::{internal, may_stop};
 use super::{Emit, MachineSpec};
 use crate::{Artifact, EmitOptions, InputForm, Support, Target};
 use detail::Detail;
-use split::Split;
+use split::{Growth, Split};
 
 /// The target.
 pub struct Cpu;
@@ -37,10 +36,6 @@ pub(crate) struct CpuDevice<'a> {
     pub detail: Detail,
     /// The regions, if the kernel has barriers.
     pub split: Option<&'a Split>,
-    /// Accesses that the threads of a block make independently: a race would be undefined.
-    pub group: Cell<Option<AccessGroup>>,
-    /// Bytes of the block's scratch memory that are taken.
-    pub scratch: Cell<u64>,
 }
 
 impl Target for Cpu {
@@ -102,23 +97,23 @@ impl Target for Cpu {
         kernel: FunctionId,
         options: &EmitOptions,
     ) -> Result<Artifact, Diagnostics> {
-        emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
+        emit(module, kernel, options, Growth::default()).map_err(|e| Diagnostics(vec![*e]))
     }
 }
 
-fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
+fn emit(
+    module: &Module,
+    kernel: FunctionId,
+    options: &EmitOptions,
+    growth: Growth,
+) -> Emit<Artifact> {
     let detail = Detail::parse(Some(&options.detail)).map_err(Box::new)?;
     let split = match has_barrier(&module.functions[kernel]) {
-        true => Some(split_kernel(module, kernel, options.bounds)?),
+        true => Some(split_kernel(module, kernel, options.bounds, growth)?),
         false => None,
     };
     let module = split.as_ref().map_or(module, |s| &s.module);
-    let device = CpuDevice {
-        detail,
-        split: split.as_ref(),
-        group: Cell::new(None),
-        scratch: Cell::new(0),
-    };
+    let device = CpuDevice { detail, split: split.as_ref() };
     let spec = MachineSpec {
         triple: detail.triple.to_string(),
         cpu: detail.cpu().to_string(),
@@ -130,7 +125,7 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
     };
     let artifact =
         super::compile("cpu", module, kernel, options, &device, &spec, |cx, metadata| {
-            metadata.scratch_bytes = device.scratch.get();
+            metadata.scratch_bytes = cx.scratch_bytes.get();
             metadata.features = detail.features();
             if cx.facts(kernel).wave {
                 metadata.wave_lanes = Some(1);
@@ -152,9 +147,14 @@ fn has_barrier(kernel: &Function) -> bool {
     })
 }
 
-fn split_kernel(module: &Module, kernel: FunctionId, bounds: BoundsMode) -> Emit<Split> {
+fn split_kernel(
+    module: &Module,
+    kernel: FunctionId,
+    bounds: BoundsMode,
+    growth: Growth,
+) -> Emit<Split> {
     let stopping = may_stop(module, kernel, bounds);
     let stops = |f: &Function, inst: InstId| stopping.instruction(f, inst);
-    split::split(module, kernel, &stops)
+    split::split(module, kernel, growth, &stops)
         .map_err(|e| internal(&format!("the kernel cannot be cut at its barriers: {e}")))
 }

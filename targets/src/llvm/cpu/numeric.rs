@@ -110,7 +110,7 @@ pub fn float_to_int(cx: &ModuleEmit<'_, '_>, v: Val, from: Scalar, to: Scalar) -
         let positive = ir.fcmp(Real::LLVMRealOGT, v, number(0.0));
         let inside = if bits < 32 { ir.fptosi(v, wide) } else { ir.fptoui(v, wide) };
         let inside = ir.zext_or_trunc(inside, result);
-        let r = ir.select(high, constant(u64::MAX), inside);
+        let r = ir.select(high, constant(u64::MAX >> (64 - bits)), inside);
         ir.select(positive, r, constant(0))
     }
 }

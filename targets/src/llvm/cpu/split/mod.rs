@@ -7,8 +7,8 @@
 //! 3. *Keep*: what else lives at a resume block gets a slot in the frame of the thread, in memory of the block ([`keep`]).
 //! 4. *Copy*: each resume block, and the entry, becomes a function of its own: the code from there up to the next barriers
 //!    ([`region`]). Its arguments are those of the kernel and the addresses of the slots; its result says where the thread goes
-//!    on: 0 if it ended, else the number of a resume block. Where the copies would grow beyond [`MAX_GROWTH`] times the kernel,
-//!    all regions share one function that branches on the number.
+//!    on: 0 if it ended, else the number of a resume block. Where the copies would grow beyond [`Growth`], all regions share one
+//!    function that branches on the number.
 //!
 //! Control flow around a barrier is uniform (`semantics.md`), so that all threads that go on give the same number. The cut makes
 //! no other assumption on the shape of the graph: a loop around a barrier is a region that leads to itself.
@@ -21,16 +21,24 @@ mod keep;
 mod live;
 mod recompute;
 mod region;
-#[cfg(test)]
-mod tests;
 
 use luisac_ast::types::TypeId;
 use luisac_xir::{BlockId, Function, FunctionId, Module, ValueId};
 
-/// Copies of code may make the regions together this many times larger than the kernel,
-pub(super) const MAX_GROWTH: usize = 4;
-/// or this many instructions, if that is more.
-pub(super) const FREE_GROWTH: usize = 4096;
+/// How much code the regions may be together.
+#[derive(Clone, Copy, Debug)]
+pub struct Growth {
+    /// Times the kernel,
+    pub times: usize,
+    /// or this many instructions, if that is more.
+    pub free: usize,
+}
+
+impl Default for Growth {
+    fn default() -> Growth {
+        Growth { times: 4, free: 4096 }
+    }
+}
 
 /// The number of the entry; the resume blocks follow it. 0 means that the thread ended.
 pub const FIRST_STATE: u32 = 1;
@@ -103,10 +111,11 @@ struct Kept {
 pub fn split(
     module: &Module,
     kernel: FunctionId,
+    growth: Growth,
     stops: &dyn Fn(&Function, luisac_xir::InstId) -> bool,
 ) -> Result<Split, String> {
     let mut cut = cut::cut(&module.functions[kernel])?;
     recompute::recompute(&mut cut, &module.types);
     let frame = keep::keep(&mut cut, &module.types);
-    region::build(module, kernel, &cut, frame, stops)
+    region::build(module, kernel, &cut, frame, growth, stops)
 }

@@ -1,7 +1,7 @@
 //! From a cut kernel to the functions of its regions.
 
 use cranelift_entity::SecondaryMap;
-use luisac_ast::types::{TypeId, TypeTable};
+use luisac_ast::types::TypeId;
 use luisac_xir::op::Space;
 use luisac_xir::{
     ArgumentKind, BlockId, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op, ValueDef,
@@ -9,7 +9,7 @@ use luisac_xir::{
 };
 
 use super::keep::Frame;
-use super::{Cut, FIRST_STATE, FREE_GROWTH, MAX_GROWTH, Region, Split};
+use super::{Cut, FIRST_STATE, Growth, Region, Split};
 
 /// Makes the functions and a module that holds them.
 pub(super) fn build(
@@ -17,6 +17,7 @@ pub(super) fn build(
     kernel: FunctionId,
     cut: &Cut,
     frame: Frame,
+    growth: Growth,
     stops: &dyn Fn(&Function, InstId) -> bool,
 ) -> Result<Split, String> {
     let mut shared: Vec<(ValueId, TypeId)> = Vec::new();
@@ -27,7 +28,7 @@ pub(super) fn build(
             }
         }
     }
-    let groups = groups(cut);
+    let groups = groups(cut, growth);
     let mut result = Split {
         module: module.clone(),
         regions: Vec::new(),
@@ -35,7 +36,7 @@ pub(super) fn build(
         slots: frame.slots.clone(),
     };
     for states in groups {
-        let copier = Copier::new(cut, &frame, &shared, &states, &module.types);
+        let copier = Copier::new(cut, &frame, &shared, &states);
         let (mut function, next) = copier.run(&states)?;
         function.name = format!("{}_region_{}", cut.func.name, states[0]);
         let ends = leaves(&function, stops);
@@ -59,7 +60,7 @@ fn leaves(function: &Function, stops: &dyn Fn(&Function, InstId) -> bool) -> boo
 }
 
 /// Which states share a function: each has its own, unless the copies would be too much code.
-fn groups(cut: &Cut) -> Vec<Vec<u32>> {
+fn groups(cut: &Cut, growth: Growth) -> Vec<Vec<u32>> {
     let states = FIRST_STATE..FIRST_STATE + cut.starts.len() as u32;
     let mut sizes: SecondaryMap<BlockId, usize> = SecondaryMap::new();
     let mut whole = 0;
@@ -67,7 +68,7 @@ fn groups(cut: &Cut) -> Vec<Vec<u32>> {
         sizes[block] = cut.func.insts(block).count();
         whole += sizes[block];
     }
-    let limit = (whole * MAX_GROWTH).max(FREE_GROWTH);
+    let limit = (whole * growth.times).max(growth.free);
     let mut total = 0;
     for &start in &cut.starts {
         for block in reachable(cut, &[start]) {
@@ -114,7 +115,6 @@ fn reachable(cut: &Cut, starts: &[BlockId]) -> Vec<BlockId> {
 struct Copier<'a> {
     cut: &'a Cut,
     frame: &'a Frame,
-    types: &'a TypeTable,
     order: Vec<BlockId>,
     func: Function,
     values: SecondaryMap<ValueId, Option<ValueId>>,
@@ -133,7 +133,6 @@ impl<'a> Copier<'a> {
         frame: &'a Frame,
         shared: &[(ValueId, TypeId)],
         states: &[u32],
-        types: &'a TypeTable,
     ) -> Copier<'a> {
         let source = &cut.func;
         let mut func = Function::new("", FunctionKind::Callable, TypeId::U32);
@@ -161,7 +160,7 @@ impl<'a> Copier<'a> {
         let order = reachable(cut, &starts);
         let used = vec![(false, false); frame.kept.len()];
         let (blocks, next) = (SecondaryMap::new(), Vec::new());
-        Copier { cut, frame, types, order, func, values, blocks, head, state, slots, used, next }
+        Copier { cut, frame, order, func, values, blocks, head, state, slots, used, next }
     }
 
     fn run(mut self, states: &[u32]) -> Result<(Function, Vec<u32>), String> {
