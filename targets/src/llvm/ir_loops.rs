@@ -4,6 +4,7 @@ use inkwell::context::AsContextRef;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::*;
+use inkwell::memory_buffer::MemoryBuffer;
 
 use super::ir::{AccessGroup, Ir, Ty, Val};
 
@@ -74,16 +75,20 @@ impl Ir<'_> {
         v
     }
 
-    /// A new access group.
-    pub fn new_access_group(&self) -> AccessGroup {
-        // A node without operands would be shared, so it names itself: that makes it distinct.
+    /// A new access group, or none if LLVM cannot make one.
+    pub fn new_access_group(&self) -> Option<AccessGroup> {
+        // A group is a distinct node without operands, for which LLVM's C interface has no call but its parser.
+        let text = c"!group = !{!0}\n!0 = distinct !{}\n";
+        let buffer = MemoryBuffer::create_from_memory_range_copy(text.to_bytes_with_nul(), "group");
+        let module = self.context.create_module_from_ir(buffer).ok()?;
         unsafe {
-            let ctx = self.context.as_ctx_ref();
-            let placeholder = LLVMTemporaryMDNode(ctx, std::ptr::null_mut(), 0);
-            let mut operands = [placeholder];
-            let node = LLVMMDNodeInContext2(ctx, operands.as_mut_ptr(), 1);
-            LLVMMetadataReplaceAllUsesWith(placeholder, node);
-            AccessGroup(node)
+            let mut node: LLVMValueRef = std::ptr::null_mut();
+            let name = c"group".as_ptr();
+            if LLVMGetNamedMetadataNumOperands(module.as_mut_ptr(), name) == 1 {
+                LLVMGetNamedMetadataOperands(module.as_mut_ptr(), name, &mut node);
+            }
+            // The context owns the node.
+            (!node.is_null()).then(|| AccessGroup(LLVMValueAsMetadata(node)))
         }
     }
 

@@ -25,7 +25,7 @@ const STACK_WINDOWS: (u64, u64) = (1024, 2048);
 pub fn start(cx: &ModuleEmit<'_, '_>) {
     cx.ir.use_loops_for_memory();
     // Two threads of a block that touch the same memory between two barriers, one of them writing, are a race: undefined.
-    cx.independent.set(Some(cx.ir.new_access_group()));
+    cx.independent.set(cx.ir.new_access_group());
 }
 
 /// Takes memory of the block; its offset.
