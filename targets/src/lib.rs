@@ -49,13 +49,7 @@ pub trait Target: Send + Sync {
     fn supports(&self, op: Op) -> Support;
     /// Whether an operation on floats of this kind is left to the target, for a canonical detail; every other one is for
     /// `lower_math`.
-    fn keeps_native(
-        &self,
-        op: ArithmeticOp,
-        scalar: Scalar,
-        math: MathMode,
-        detail: &str,
-    ) -> bool;
+    fn keeps_native(&self, op: ArithmeticOp, scalar: Scalar, math: MathMode, detail: &str) -> bool;
     /// The canonical form of a detail, or the default.
     ///
     /// # Errors

@@ -68,7 +68,13 @@ pub trait Device: Sync {
     fn native_float_add(&self, cx: &ModuleEmit<'_, '_>, scalar: Scalar, shared: bool) -> bool;
     /// Memory for a variable of the thread that is too large for the stack; `None`: the stack takes it. `taken` bytes of this
     /// function are on the stack already.
-    fn off_stack(&self, f: &mut FnEmit<'_, '_, '_>, size: u64, align: u32, taken: u64) -> Option<Val> {
+    fn off_stack(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        size: u64,
+        align: u32,
+        taken: u64,
+    ) -> Option<Val> {
         let _ = (f, size, align, taken);
         None
     }

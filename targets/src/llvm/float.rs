@@ -95,7 +95,9 @@ impl ModuleEmit<'_, '_> {
             (A::Rint, &[a]) => self.device.round(self, RoundOp::Even, scalar, a),
             (A::Fract, &[a]) => ir.fsub(a, self.device.round(self, RoundOp::Floor, scalar, a)),
             (A::Round, &[a]) => self.round_away(a, scalar, ty),
-            (A::Fma, &[a, b, c]) if self.device.has_fma() => self.float_call("llvm.fma", scalar, &[a, b, c]),
+            (A::Fma, &[a, b, c]) if self.device.has_fma() => {
+                self.float_call("llvm.fma", scalar, &[a, b, c])
+            }
             _ => return None,
         })
     }

@@ -18,7 +18,8 @@ impl Ir<'_> {
             16.. => 16,
             _ => u64::from(align.clamp(1, 8)),
         };
-        let ty = if width == 16 { self.vector(self.int(64), 2) } else { self.int(width as u32 * 8) };
+        let ty =
+            if width == 16 { self.vector(self.int(64), 2) } else { self.int(width as u32 * 8) };
         let at = |offset: u64| super::memory::align_at(align, offset);
         let count = size / width;
         if count <= MAX_PIECES {
@@ -113,7 +114,11 @@ impl Ir<'_> {
 
     pub(super) fn metadata_kind(&self, name: &str) -> u32 {
         unsafe {
-            LLVMGetMDKindIDInContext(self.context.as_ctx_ref(), name.as_ptr().cast(), name.len() as u32)
+            LLVMGetMDKindIDInContext(
+                self.context.as_ctx_ref(),
+                name.as_ptr().cast(),
+                name.len() as u32,
+            )
         }
     }
 

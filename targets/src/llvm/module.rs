@@ -417,9 +417,8 @@ pub fn may_stop(module: &Module, kernel: FunctionId, bounds: BoundsMode) -> Stop
     let mut stopping = Stopping { functions: FxHashMap::default(), bounds };
     for id in reachable_callees_first(module, kernel) {
         let function = &module.functions[id];
-        let stops = function
-            .blocks()
-            .any(|b| function.insts(b).any(|i| stopping.instruction(function, i)));
+        let stops =
+            function.blocks().any(|b| function.insts(b).any(|i| stopping.instruction(function, i)));
         stopping.functions.insert(id, stops);
     }
     stopping

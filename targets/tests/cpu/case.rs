@@ -35,7 +35,11 @@ pub fn first(e: &luisac_ast::Diagnostics) -> String {
 }
 
 /// Compiles the first kernel of a module.
-pub fn compile(module: &mut Module, word: &str, change: impl FnOnce(&mut EmitOptions)) -> Result<Artifact, String> {
+pub fn compile(
+    module: &mut Module,
+    word: &str,
+    change: impl FnOnce(&mut EmitOptions),
+) -> Result<Artifact, String> {
     let (target, detail) = find_target(word).map_err(|e| e.to_string())?;
     let mut options = EmitOptions::new(detail);
     change(&mut options);
@@ -186,9 +190,11 @@ fn compare(want: &[Option<u64>], got: &[u64], s: Scalar, tolerance: f64) -> Resu
     }
     match wrong.first() {
         None => Ok(()),
-        Some((i, g, w)) => {
-            Err(format!("{} of {} differ, first [{i}]: {g:#x}, wanted {w:#x}", wrong.len(), want.len()))
-        }
+        Some((i, g, w)) => Err(format!(
+            "{} of {} differ, first [{i}]: {g:#x}, wanted {w:#x}",
+            wrong.len(),
+            want.len()
+        )),
     }
 }
 

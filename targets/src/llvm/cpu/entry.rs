@@ -273,9 +273,7 @@ impl Regions<'_> {
                 let live = ir.eq(flag, ir.const_int(ir.int(8), 0));
                 // The entry, where no thread has ended and the flags hold nothing yet.
                 let live = match state {
-                    Some(state) if at_entry => {
-                        ir.or(live, ir.eq(state, ir.const_u32(FIRST_STATE)))
-                    }
+                    Some(state) if at_entry => ir.or(live, ir.eq(state, ir.const_u32(FIRST_STATE))),
                     _ => live,
                 };
                 let run = ir.new_block("run");
@@ -325,9 +323,7 @@ impl Regions<'_> {
             .places
             .slots
             .iter()
-            .map(|&(base, stride, _)| {
-                ir.offset_in(base, ir.mul_nuw(thread, ir.const_u64(stride)))
-            })
+            .map(|&(base, stride, _)| ir.offset_in(base, ir.mul_nuw(thread, ir.const_u64(stride))))
             .collect();
         let zeroed = self.split.slots.iter().any(|s| s.zeroed);
         if !at_entry || !zeroed {

@@ -47,9 +47,8 @@ impl CpuDevice<'_> {
         // In a region, what follows the kernel's arguments is shared or the thread's own.
         let own = f.cx.module.functions[f.cx.kernel].arguments.len();
         let is_region = || {
-            self.split.is_some_and(|s| {
-                s.regions.binary_search_by_key(&f.id, |r| r.function).is_ok()
-            })
+            self.split
+                .is_some_and(|s| s.regions.binary_search_by_key(&f.id, |r| r.function).is_ok())
         };
         matches!(f.func.value_def(base), ValueDef::Argument(i) if i as usize >= own && is_region())
     }

@@ -141,9 +141,7 @@ fn emit(
 
 fn has_barrier(kernel: &Function) -> bool {
     kernel.blocks().any(|b| {
-        kernel
-            .insts(b)
-            .any(|i| kernel.op(i) == Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock))
+        kernel.insts(b).any(|i| kernel.op(i) == Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock))
     })
 }
 

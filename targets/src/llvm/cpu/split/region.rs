@@ -23,7 +23,8 @@ pub(super) fn build(
     let mut shared: Vec<(ValueId, TypeId)> = Vec::new();
     for block in cut.func.blocks() {
         for inst in cut.func.insts(block) {
-            if let (Op::Alloca(Space::Shared), Some(v)) = (cut.func.op(inst), cut.func.result(inst)) {
+            if let (Op::Alloca(Space::Shared), Some(v)) = (cut.func.op(inst), cut.func.result(inst))
+            {
                 shared.push((v, cut.func.value_type(v)));
             }
         }
@@ -192,7 +193,9 @@ impl<'a> Copier<'a> {
                 if !matches!(source.op(inst), Op::Load | Op::Store) {
                     continue;
                 }
-                let Some(&i) = source.args(inst).first().and_then(|v| index.get(v)) else { continue };
+                let Some(&i) = source.args(inst).first().and_then(|v| index.get(v)) else {
+                    continue;
+                };
                 self.used[i].0 = true;
                 self.used[i].1 |= source.op(inst) == Op::Store;
             }
@@ -202,7 +205,8 @@ impl<'a> Copier<'a> {
     /// Local variables of the region: those that are not kept are zero when it starts.
     fn locals(&mut self, order: &[BlockId]) {
         let source = &self.cut.func;
-        let kept = self.frame.kept.iter().zip(&self.used).filter(|(_, u)| u.0).map(|(k, _)| k.local);
+        let kept =
+            self.frame.kept.iter().zip(&self.used).filter(|(_, u)| u.0).map(|(k, _)| k.local);
         let mut wanted: Vec<ValueId> = kept.collect();
         for &block in order {
             for inst in source.insts(block) {
@@ -214,8 +218,7 @@ impl<'a> Copier<'a> {
         for v in wanted {
             if self.values[v].is_none() {
                 let ty = source.value_type(v);
-                let inst =
-                    self.func.create_inst(Op::Alloca(Space::Local), ty, &[], &[], Imm::None);
+                let inst = self.func.create_inst(Op::Alloca(Space::Local), ty, &[], &[], Imm::None);
                 self.func.append_inst(self.head, inst);
                 self.values[v] = self.func.result(inst);
             }
