@@ -98,7 +98,7 @@ impl Job<'_> {
         &self,
         input: &Input,
         mut module: Module,
-        kernels: &[FunctionId],
+        kernels: &[usize],
         choice: &TargetChoice,
         outputs: &mut Vec<Output>,
     ) -> Result<(), Diagnostics> {
@@ -121,7 +121,8 @@ impl Job<'_> {
         let mut emit = compile::emit_options(input, self.options, choice);
         emit.llvm_ir = wants(Emit::LlvmIr);
         emit.asm = wants(Emit::Asm);
-        for &kernel in kernels {
+        let present: Vec<FunctionId> = module.kernels().collect();
+        for kernel in kernels.iter().filter_map(|&i| present.get(i).copied()) {
             let artifact = compile::emit(&module, kernel, choice, &emit)?;
             let stem = format!("{}{suffix}", file_name(&module.functions[kernel].name));
             self.artifact(artifact, &stem, choice, outputs);
@@ -202,8 +203,8 @@ fn make_escape(path: &Path) -> String {
     path.display().to_string().replace('$', "$$").replace(' ', "\\ ").replace('#', "\\#")
 }
 
-/// The kernels to compile.
-pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<FunctionId>, Diagnostic> {
+/// The kernels to compile, each by its position among the kernels: ids change when passes remove functions, their order does not.
+pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<usize>, Diagnostic> {
     let kernels: Vec<FunctionId> = module.kernels().collect();
     let names: Vec<&str> = kernels.iter().map(|&k| module.functions[k].name.as_str()).collect();
     if kernels.is_empty() {
@@ -218,6 +219,8 @@ pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<FunctionId>, Di
     }
     Ok(kernels
         .into_iter()
-        .filter(|&k| entries.is_empty() || entries.contains(&module.functions[k].name))
+        .enumerate()
+        .filter(|&(_, k)| entries.is_empty() || entries.contains(&module.functions[k].name))
+        .map(|(i, _)| i)
         .collect())
 }

@@ -39,7 +39,8 @@ struct Launch<'a> {
     options: &'a CodeOptions,
     messages: &'a Messages,
     input: &'a Input,
-    kernel: FunctionId,
+    /// Position of the kernel among those of the module; see `choose`.
+    kernel: usize,
     formals: &'a [Formal],
 }
 
@@ -71,17 +72,18 @@ fn run_input(
     messages.show_all(&warnings, Some(input));
     let entries: Vec<String> = command.entry.iter().cloned().collect();
     let kernels = choose(&module, &entries)?;
-    let &[kernel] = kernels.as_slice() else {
+    let &[position] = kernels.as_slice() else {
         return Err(Diagnostic::error(codes::MANY_KERNELS, format!("the input holds {} kernels", kernels.len()))
             .with_help("choose one with `--entry NAME`")
             .into());
     };
     compile::specialise(&mut module, options, parse_define)?;
+    let Some(kernel) = module.kernels().nth(position) else { return Ok(()) };
     let formals = formals(&module, kernel);
     let types = module.types.clone();
     let mut actuals = actuals(command, &module, kernel, &formals)?;
     let outs = outs(command, &module, kernel)?;
-    let launch = Launch { command, options, messages, input, kernel, formals: &formals };
+    let launch = Launch { command, options, messages, input, kernel: position, formals: &formals };
     let times = match command.device {
         DeviceOption::Interp => on_interp::run(&launch, module, &mut actuals)?,
         _ => on_cpu::run(&launch, module, &mut actuals)?,
@@ -93,6 +95,14 @@ fn run_input(
         messages.note(show_times(times));
     }
     Ok(())
+}
+
+/// The kernel in the module as it is now.
+fn kernel_of(launch: &Launch, module: &Module) -> Result<FunctionId, Diagnostic> {
+    module
+        .kernels()
+        .nth(launch.kernel)
+        .ok_or_else(|| Diagnostic::error(codes::NO_SUCH_ENTRY, "the passes removed the kernel"))
 }
 
 fn formals(module: &Module, kernel: FunctionId) -> Vec<Formal> {

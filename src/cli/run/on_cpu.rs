@@ -73,7 +73,7 @@ fn load(launch: &Launch, mut module: Module, device: &Device) -> Result<Kernel, 
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
     super::super::watch::finish(launch.messages, &report, code.time_passes, code.report.as_deref())?;
     let emit = compile::emit_options(launch.input, launch.options, &choice);
-    let artifact = compile::emit(&module, launch.kernel, &choice, &emit)?;
+    let artifact = compile::emit(&module, super::kernel_of(launch, &module)?, &choice, &emit)?;
     // SAFETY: the object and its metadata come from the emitter, a moment ago.
     unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(|e| failed(e.into()))
 }

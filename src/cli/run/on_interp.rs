@@ -21,6 +21,7 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
         super::super::watch::finish(launch.messages, &report, code.time_passes, code.report.as_deref())?;
     }
     times.compile = start.elapsed();
+    let kernel = super::kernel_of(launch, &module)?;
     let config = interp::Launch {
         wave_width: launch.command.wave,
         bounds: match launch.options.bounds {
@@ -34,7 +35,7 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
     for i in 0..runs {
         let mut args = actuals.iter().map(to_arg).collect::<Result<Vec<_>, _>>()?;
         let start = Instant::now();
-        let outcome = interp::run(&module, launch.kernel, &mut args, &config)
+        let outcome = interp::run(&module, kernel, &mut args, &config)
             .map_err(|fault| {
             // Also what was printed before the fault.
             let shown = super::show_output(&fault.outcome.lines);
