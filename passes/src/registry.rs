@@ -15,6 +15,15 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<scalarizer::Scalarizer>(),
     Pass::function::<lower_math::LowerMath>(),
     Pass::function::<const_fold::ConstFold>(),
+    Pass::function::<algebraic_simplify::AlgebraicSimplify>(),
+    Pass::function::<sccp::Sccp>(),
+    Pass::function::<licm::Licm>(),
+    Pass::function::<if_conversion::IfConversion>(),
+    Pass::function::<value_numbering::EarlyCse>(),
+    Pass::function::<value_numbering::Gvn>(),
+    Pass::function::<local_forwarding::LocalStoreForward>(),
+    Pass::function::<local_forwarding::LocalLoadElimination>(),
+    Pass::function::<dead_store_elimination::DeadStoreElimination>(),
     Pass::function::<dce::Dce>(),
 ];
 

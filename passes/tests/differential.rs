@@ -20,6 +20,9 @@ const PIPELINES: &[&str] = &[
     "mem2reg,const_fold,phi_cleanup,dce",
     "sroa,mem2reg,scalarizer,const_fold,dce",
     "scalarizer",
+    "@basic",
+    "sroa,@post_inline_cleanup,mem2reg,@post_restructure_cleanup,licm,sccp,dce",
+    "destructure_cfg,inline{inline_all=true},mem2reg,@ssa,simplify_cfg,fix(if_conversion,simplify_cfg,gvn,sccp,licm,dce)",
     "destructure_cfg,scalarizer,lower_math,mem2reg,fix(const_fold,dce,phi_cleanup,simplify_cfg)",
     "destructure_cfg,simplify_cfg,inline{inline_all=true},simplify_cfg,dce",
 ];

@@ -2,8 +2,9 @@
 //!
 //! `@O0-flat-scalar` to `@O3-flat-scalar` bring the lowering of an AST into the form that the LLVM emitter takes
 //! ([`Requires::FLAT_SCALAR`]); LLVM's own passes follow there, hence the higher levels stay modest. `@O0-structured` to
-//! `@O3-structured` clean up and keep structured control flow. `@basic` and `@ssa` are the lists of the same names in the
-//! specification (`passes.md` section 8.2).
+//! `@O3-structured` clean up and keep structured control flow. `@basic`, `@ssa`, `@post_inline_cleanup` and
+//! `@post_restructure_cleanup` are the lists of those names in the specification (`passes.md` section 8.2), as far as the
+//! passes exist, with folding before the identities so that its constants reach them.
 
 use super::form::Requires;
 use super::pipeline::{Pipeline, unknown};
@@ -76,17 +77,45 @@ pub static CANS: &[(&str, &str)] = &[
     (
         "O2-flat-scalar",
         "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
-         phi_cleanup,simplify_cfg,dce,lower_math,const_fold,dce",
+         algebraic_simplify,phi_cleanup,simplify_cfg,gvn,dce,lower_math,const_fold,gvn,dce",
     ),
     (
         "O3-flat-scalar",
         "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
-         phi_cleanup,simplify_cfg,dce,lower_math,const_fold,dce",
+         algebraic_simplify,sccp,phi_cleanup,simplify_cfg,gvn,licm,dce,lower_math,const_fold,gvn,dce",
     ),
     ("O0-structured", "unused_callable_removal"),
     ("O1-structured", "unused_callable_removal,sroa,const_fold,dce"),
-    ("O2-structured", "unused_callable_removal,sroa,const_fold,dce"),
-    ("O3-structured", "unused_callable_removal,sroa,const_fold,dce"),
+    (
+        "O2-structured",
+        "unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,early_cse,\
+         dead_store_elimination,dce",
+    ),
+    (
+        "O3-structured",
+        "unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,gvn,licm,\
+         dead_store_elimination,dce",
+    ),
+    (
+        "basic",
+        "licm,dce,local_store_forward,local_load_elimination,dce,const_fold,algebraic_simplify,const_fold,dce,sroa,\
+         dead_store_elimination,dce",
+    ),
+    (
+        "post_inline_cleanup",
+        "dce,local_store_forward,local_load_elimination,dce,const_fold,algebraic_simplify,const_fold,dce,sroa,\
+         dead_store_elimination,dce",
+    ),
+    (
+        "ssa",
+        "licm,const_fold,algebraic_simplify,const_fold,sccp,gvn,if_conversion,phi_cleanup,dce,local_store_forward,\
+         local_load_elimination,dead_store_elimination,dce",
+    ),
+    (
+        "post_restructure_cleanup",
+        "const_fold,algebraic_simplify,dce,early_cse,local_store_forward,local_load_elimination,dead_store_elimination,gvn,\
+         dce",
+    ),
 ];
 
 /// The text of a canned pipeline.

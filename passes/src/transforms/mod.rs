@@ -1,19 +1,28 @@
 //! One file a pass.
 
+mod access;
+pub(crate) mod algebraic_simplify;
 pub(crate) mod const_fold;
 pub(crate) mod dce;
+pub(crate) mod dead_store_elimination;
 pub(crate) mod destructure_cfg;
 mod elements;
 mod emitter;
+pub(crate) mod if_conversion;
 pub(crate) mod inline;
+pub(crate) mod licm;
+pub(crate) mod local_forwarding;
+mod loops;
 pub(crate) mod lower_math;
 pub(crate) mod mem2reg;
 pub(crate) mod phi_cleanup;
 pub(crate) mod scalarizer;
+pub(crate) mod sccp;
 pub(crate) mod simplify_cfg;
 pub(crate) mod sroa;
 pub(crate) mod unused_callable_removal;
 mod util;
+pub(crate) mod value_numbering;
 
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,9 @@
 //! What each pass does, as text.
 
+mod arithmetic;
 mod calls;
 mod cfg;
 mod dce;
 mod memory;
+mod redundancy;
 mod values;

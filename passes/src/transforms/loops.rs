@@ -1,0 +1,118 @@
+//! The natural loops of a function, as a forest.
+
+use cranelift_entity::SecondaryMap;
+use luisac_xir::cfg::ControlFlowGraph;
+use luisac_xir::dominators::DominatorTree;
+use luisac_xir::{BlockId, Function};
+
+/// A loop: all blocks that lead back to a header that dominates them.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    /// The innermost loop around it.
+    pub parent: Option<u32>,
+    /// 1 for an outermost loop.
+    pub depth: u32,
+    /// The only block that enters the loop, if it leads nowhere else.
+    pub preheader: Option<BlockId>,
+    /// The blocks that lead back to the header.
+    pub latches: Vec<BlockId>,
+}
+
+/// All natural loops.
+#[derive(Debug, Default)]
+pub(crate) struct Loops {
+    pub loops: Vec<Loop>,
+    /// Number plus one of the innermost loop that a block is in.
+    innermost: SecondaryMap<BlockId, u32>,
+}
+
+impl Loops {
+    /// Finds the loops, inner ones first; nearly linear (a union-find over loops stands for the blocks of inner ones).
+    pub fn compute(func: &Function, cfg: &ControlFlowGraph, dominators: &DominatorTree) -> Loops {
+        let mut found = Loops::default();
+        let mut headers: Vec<BlockId> = Vec::new();
+        // Outermost loop found so far around a loop.
+        let mut outer: Vec<u32> = Vec::new();
+        for &header in cfg.reverse_post_order().iter().rev() {
+            let is_latch = |&p: &BlockId| dominators.dominates(header, p);
+            let latches: Vec<BlockId> =
+                cfg.predecessors(header).iter().copied().filter(is_latch).collect();
+            if latches.is_empty() {
+                continue;
+            }
+            let number = found.loops.len() as u32;
+            outer.push(number);
+            headers.push(header);
+            let entries: Vec<BlockId> =
+                cfg.predecessors(header).iter().copied().filter(|p| !is_latch(p)).collect();
+            let preheader = match entries[..] {
+                [entry] if func.successors(entry).len() == 1 => Some(entry),
+                _ => None,
+            };
+            let mut pending = latches.clone();
+            found.loops.push(Loop { parent: None, depth: 0, preheader, latches });
+            while let Some(block) = pending.pop() {
+                match found.innermost[block].checked_sub(1) {
+                    None => {
+                        found.innermost[block] = number + 1;
+                        if block != header {
+                            pending.extend_from_slice(cfg.predecessors(block));
+                        }
+                    }
+                    Some(inner) => {
+                        let inner = outermost(&mut outer, inner);
+                        if inner != number {
+                            outer[inner as usize] = number;
+                            found.loops[inner as usize].parent = Some(number);
+                            let head = headers[inner as usize];
+                            pending.extend_from_slice(cfg.predecessors(head));
+                        }
+                    }
+                }
+            }
+            if found.innermost[header] == 0 {
+                found.innermost[header] = number + 1;
+            }
+        }
+        // Outer loops have higher numbers.
+        for number in (0..found.loops.len()).rev() {
+            let parent = found.loops[number].parent;
+            let depth = parent.map_or(0, |p| found.loops[p as usize].depth) + 1;
+            found.loops[number].depth = depth;
+        }
+        found
+    }
+
+    /// The innermost loop that a block is in.
+    pub fn innermost(&self, block: BlockId) -> Option<u32> {
+        self.innermost[block].checked_sub(1)
+    }
+
+    /// Depth of the innermost loop that is around both.
+    pub fn common_depth(&self, a: Option<u32>, b: Option<u32>) -> u32 {
+        let (mut a, mut b) = (a, b);
+        while a != b {
+            let depth = |l: Option<u32>| l.map_or(0, |l| self.loops[l as usize].depth);
+            let up = |l: Option<u32>| l.and_then(|l| self.loops[l as usize].parent);
+            if depth(a) >= depth(b) {
+                a = up(a);
+            } else {
+                b = up(b);
+            }
+        }
+        a.map_or(0, |l| self.loops[l as usize].depth)
+    }
+}
+
+/// The outermost loop found so far around a loop, with path compression.
+fn outermost(outer: &mut [u32], number: u32) -> u32 {
+    let mut top = number;
+    while outer[top as usize] != top {
+        top = outer[top as usize];
+    }
+    let mut at = number;
+    while outer[at as usize] != top {
+        at = std::mem::replace(&mut outer[at as usize], top);
+    }
+    top
+}
