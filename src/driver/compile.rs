@@ -136,7 +136,7 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
     }
 }
 
-/// The pipeline of the interpreter: that of a target which keeps all mathematics, under precise rules.
+/// The pipeline of the interpreter: structured form, which says which threads of a wave are together, and precise rules.
 ///
 /// # Errors
 /// Of `--passes`: what is wrong with it.
@@ -146,7 +146,7 @@ pub fn pipeline_for_interpreter(options: &CodeOptions) -> Result<Option<Pipeline
         None if options.opt_level == OptLevel::O0 => Ok(None),
         None => canned(&Canned {
             level: level(options),
-            form: TargetForm::FlatScalar,
+            form: TargetForm::Structured,
             fast_math: false,
             native: Vec::new(),
         })
