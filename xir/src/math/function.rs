@@ -74,9 +74,10 @@ fn for_each<'o>(
 }
 
 macro_rules! call {
-    (1 $path:path, $a:expr, $b:expr) => {
+    (1 $path:path, $a:expr, $b:expr) => {{
+        let _ = $b;
         $path($a)
-    };
+    }};
     (2 $path:path, $a:expr, $b:expr) => {
         $path($a, $b)
     };

@@ -9,19 +9,18 @@ use super::pair::{Pair, fast_two_sum, two_product, two_sum};
 use super::value::{Bool, Float, Val};
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// `k`, as a float and as a word, and `m` with `x = 2^k m`, `m` in [sqrt 1/2, sqrt 2), for positive finite `x`.
+/// `k`, as a two's complement word, and `m` with `x = 2^k m`, `m` in [sqrt 1/2, sqrt 2), for positive finite `x`.
 #[inline(always)]
 pub(super) fn split<'o, O: Ops, F: Float>(
     x: Val<'o, O, F>,
-) -> (Val<'o, O, F>, Val<'o, O, F::Word>, Val<'o, O, F>) {
+) -> (Val<'o, O, F::Word>, Val<'o, O, F>) {
     let lift = u64::from(F::MANTISSA) + 2;
     let subnormal = x.bits().lt(x.word(1 << F::MANTISSA));
     let normal = subnormal.select(x * (1_u64 << lift) as f64, x).bits();
     let lifted = subnormal.select(x.word(lift), x.word(0));
     let exponent = (normal - F::encode(FRAC_1_SQRT_2)).sar(u64::from(F::MANTISSA));
     let mantissa = (normal - (exponent << u64::from(F::MANTISSA))).float();
-    let k = exponent - lifted;
-    (k.small_to_float(), k, mantissa)
+    (exponent - lifted, mantissa)
 }
 
 /// `f^2 / 2`, `s` and `s (f^2/2 + R)` for `f = m - 1`.
@@ -45,7 +44,8 @@ fn guarded<'o, O: Ops, F: Float>(x: Val<'o, O, F>, finite: Val<'o, O, F>) -> Val
 /// The natural logarithm, at most 1 ulp off.
 #[inline(always)]
 pub fn log<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
-    let (k, _, m) = split(x);
+    let (k, m) = split(x);
+    let k = k.small_to_float();
     let f = m - 1.0;
     let (half_square, _, rest) = series(f);
     guarded(x, k * F::C.ln2[0] - ((half_square - (rest + k * F::C.ln2[1])) - f))
@@ -64,7 +64,8 @@ fn scaled_log<'o, O: Ops, F: Float>(m: Val<'o, O, F>, c: [f64; 2]) -> Pair<'o, O
 /// The base-2 logarithm, at most 1 ulp off; exact for powers of two.
 #[inline(always)]
 pub fn log2<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
-    let (k, _, m) = split(x);
+    let (k, m) = split(x);
+    let k = k.small_to_float();
     let part = scaled_log(m, F::C.log2_e);
     let sum = fast_two_sum(k, part.high);
     guarded(x, sum.high + (sum.low + part.low))
@@ -73,7 +74,8 @@ pub fn log2<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
 /// The base-10 logarithm, at most 1 ulp off.
 #[inline(always)]
 pub fn log10<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
-    let (k, _, m) = split(x);
+    let (k, m) = split(x);
+    let k = k.small_to_float();
     let part = scaled_log(m, F::C.log10_e);
     let sum = fast_two_sum(k * F::C.log10_2[0], part.high);
     guarded(x, sum.high + (sum.low + (part.low + k * F::C.log10_2[1])))
@@ -83,7 +85,8 @@ pub fn log10<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
 /// where `x.low` must be 0.
 #[inline(always)]
 fn log_pair<'o, O: Ops, F: Float>(x: Pair<'o, O, F>, far: Val<'o, O, Bool>) -> Val<'o, O, F> {
-    let (k, word, m) = split(x.high);
+    let (word, m) = split(x.high);
+    let k = word.small_to_float();
     let f = m - 1.0;
     let (half_square, s, rest) = series(f);
     let zero = word.number(0);

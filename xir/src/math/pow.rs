@@ -10,7 +10,8 @@ use super::value::{Bool, Float, U64, Val};
 /// pairs.
 #[inline(always)]
 fn log2_pair<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> Pair<'o, O, F> {
-    let (k, _, m) = super::log::split(a);
+    let (k, m) = super::log::split(a);
+    let k = k.small_to_float();
     let f = m - 1.0;
     let constant = |[high, low]: [f64; 2]| Pair { high: a.lit(high), low: a.lit(low) };
     let s = Pair::exact(f).quotient(fast_two_sum(a.lit(2.0), f)).with_head();

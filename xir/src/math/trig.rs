@@ -89,9 +89,9 @@ fn reduce<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> Reduced<'o, O, F> {
     let tail = (turns.high - head) + turns.low;
     let product = head * F::C.half_pi_head[0];
     let rest = fast_two_sum(product, head * F::C.half_pi_head[1] + tail * F::C.half_pi[0]);
-    // Infinity and NaN give NaN.
+    // Zero times infinity or NaN is NaN, and zero added to a finite angle changes nothing.
     let flip = down & (1 << (width - 1));
-    let high = rest.high.flip_sign(flip) + (a - a);
+    let high = rest.high.flip_sign(flip) + a * 0.0;
     let zero = a.lit(0.0);
     Reduced {
         quadrant: small.select(bits.number(0), quadrant),

@@ -19,6 +19,10 @@ pub struct Counter {
     pub divisions: Cell<u32>,
     /// Loops.
     pub loops: Cell<u32>,
+    /// Whether a double was made.
+    pub doubles: Cell<bool>,
+    /// Whether a 64-bit word was made.
+    pub long_words: Cell<bool>,
 }
 
 impl Counter {
@@ -27,6 +31,8 @@ impl Counter {
         let next = known.len() as u32;
         *known.entry(key).or_insert_with(|| {
             self.count.set(self.count.get() + u32::from(counts));
+            self.doubles.set(self.doubles.get() || ty == Type::F64);
+            self.long_words.set(self.long_words.get() || ty == Type::U64);
             Typed(ty, next)
         })
     }

@@ -43,11 +43,12 @@ pub fn single_error(got: f32, exact: f64) -> f64 {
     {
         return f64::INFINITY;
     }
-    let top = 2f64.powi(128);
+    // 2^128, and the reciprocal of the unit, which is a power of two.
+    let top = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
     let (got, exact) = (f64::from(got).clamp(-top, top), exact.clamp(-top, top));
-    let exponent = ((exact.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-    let unit = 2f64.powi(exponent.clamp(-126, 127) - 23);
-    ((got - exact) / unit).abs()
+    let exponent = ((exact.to_bits() >> 52) & 0x7ff).clamp(1023 - 126, 1023 + 127);
+    let per_unit = f64::from_bits((2 * 1023 + 23 - exponent) << 52);
+    ((got - exact) * per_unit).abs()
 }
 
 /// What the error of a fast function is measured in.
