@@ -11,7 +11,7 @@ use reference::{Random, Vector, fast_error, reference, single_error};
 const BOUNDS: &[(Function, f64, f64, f64)] = &[
     (Function::Sin, 1.0, 1.0, 2.5e-7),
     (Function::Cos, 1.0, 1.0, 2.5e-7),
-    (Function::Tan, 1.2, 1.0, 2.5e-7),
+    (Function::Tan, 1.2, 1.2, 2.5e-7),
     (Function::Asin, 1.0, 1.0, 5e-7),
     (Function::Acos, 1.0, 1.0, 5e-7),
     (Function::Atan, 1.0, 1.0, 2.5e-7),
@@ -23,12 +23,12 @@ const BOUNDS: &[(Function, f64, f64, f64)] = &[
     (Function::Acosh, 1.0, 1.0, 2e-7),
     (Function::Atanh, 1.0, 1.0, 2e-7),
     (Function::Exp, 1.0, 1.0, 5e-7),
-    (Function::Exp2, 1.2, 1.0, 5e-7),
-    (Function::Exp10, 1.3, 1.0, 2e-7),
+    (Function::Exp2, 1.2, 1.2, 5e-7),
+    (Function::Exp10, 1.3, 1.3, 2e-7),
     (Function::Log, 1.0, 1.0, 2.5e-7),
     (Function::Log2, 1.0, 1.0, 2.5e-7),
     (Function::Log10, 1.0, 1.0, 2e-7),
-    (Function::Pow, 1.3, 1.2, 2.5e-7),
+    (Function::Pow, 1.3, 1.3, 2.5e-7),
     (Function::Rsqrt, 1.5, 1.5, 2e-7),
 ];
 

@@ -123,3 +123,17 @@ fn tables_of_selects_give_the_same_bits() {
         assert_eq!(with, without, "{x:x}");
     }
 }
+
+#[test]
+fn a_small_stack_suffices() {
+    let all = || {
+        for &function in Function::ALL {
+            for accuracy in [Accuracy::Precise, Accuracy::Fast] {
+                function.single(accuracy, 0.5, 1.5);
+                function.double(accuracy, 0.5, 1.5);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(128 << 10).spawn(all).expect("a thread");
+    thread.join().expect("no overflow");
+}
