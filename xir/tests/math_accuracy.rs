@@ -1,5 +1,6 @@
 //! The functions within the bounds that `docs/math.md` states, and their special cases.
 
+use luisac_xir::math::scalar::{f16_to_f32, f32_to_f16};
 use luisac_xir::math::{Accuracy, Function};
 
 #[path = "support/reference.rs"]
@@ -275,6 +276,24 @@ fn nan_gives_nan_and_zeros_keep_their_sign() {
                 let got = f64::from(function.single(Accuracy::Precise, single, 0.0));
                 same(function, (x, 0.0), got, f64::from(single), true);
             }
+        }
+    }
+}
+
+#[test]
+fn every_half_computed_in_single_is_rounded_almost_once() {
+    for &function in Function::ALL.iter().filter(|function| function.arity() == 1) {
+        for bits in 0..=u16::MAX {
+            let x = f16_to_f32(bits);
+            let got = f16_to_f32(f32_to_f16(function.single(Accuracy::Precise, x, 0.0)));
+            let exact = reference(function, f64::from(x), 0.0);
+            // Half a unit, and the error of the single.
+            let exponent = exact.abs().max(2f64.powi(-14)).log2().floor();
+            let unit = 2f64.powi(exponent as i32 - 10);
+            let near = (f64::from(got) - exact).abs() <= 0.501 * unit;
+            let beyond = got.is_infinite() && exact.abs() > 65519.9 && (got > 0.0) == (exact > 0.0);
+            let same = near || beyond || got.is_nan() && exact.is_nan();
+            assert!(same, "{}({x:e}) = {got:e}, not {exact:e}", function.name());
         }
     }
 }

@@ -3,8 +3,14 @@
 
 use luisac_xir::math::Function;
 
-/// The function in double, by the standard library: far more exact than a single needs.
+/// The function in double: far more exact than a single needs. By the standard library, but for arguments so small
+/// that two terms of the series do, or so large that the result is zero, infinite or none.
 pub fn reference(function: Function, a: f64, b: f64) -> f64 {
+    if function.arity() == 1 {
+        if let Some(result) = at_the_ends(function, a) {
+            return result;
+        }
+    }
     match function {
         Function::Sin => a.sin(),
         Function::Cos => a.cos(),
@@ -17,7 +23,6 @@ pub fn reference(function: Function, a: f64, b: f64) -> f64 {
         Function::Cosh => a.cosh(),
         Function::Tanh => a.tanh(),
         Function::Asinh => a.asinh(),
-        Function::Acosh if a < 1.0 => f64::NAN,
         Function::Acosh => (a - 1.0 + ((a - 1.0) * (a + 1.0)).sqrt()).ln_1p(),
         Function::Atanh => 0.5 * (a.ln_1p() - (-a).ln_1p()),
         Function::Exp => a.exp(),
@@ -28,6 +33,44 @@ pub fn reference(function: Function, a: f64, b: f64) -> f64 {
         Function::Log10 => a.log10(),
         Function::Pow => a.powf(b),
         Function::Rsqrt => 1.0 / a.sqrt(),
+    }
+}
+
+/// What [`reference`] makes short work of; relative errors below 2^-36.
+fn at_the_ends(function: Function, a: f64) -> Option<f64> {
+    let exponential = |base: f64| {
+        let t = a * base;
+        match t {
+            90.0.. => Some(f64::INFINITY),
+            ..-105.0 => Some(0.0),
+            _ if t.abs() < 1.0 / 4096.0 => Some(1.0 + (t + 0.5 * t * t)),
+            _ => None,
+        }
+    };
+    let cubic = |third: f64| (a.abs() < 1.0 / 2048.0).then(|| a + a * a * a * third);
+    let square = |half: f64| (a.abs() < 1.0 / 4096.0).then_some(1.0 + half * a * a);
+    let inside = |series: Option<f64>| if a.abs() > 1.0 { Some(f64::NAN) } else { series };
+    match function {
+        Function::Exp => exponential(1.0),
+        Function::Exp2 => exponential(std::f64::consts::LN_2),
+        Function::Exp10 => exponential(std::f64::consts::LN_10),
+        Function::Sin => cubic(-1.0 / 6.0),
+        Function::Tan => cubic(1.0 / 3.0),
+        Function::Atan => cubic(-1.0 / 3.0),
+        Function::Asinh => cubic(-1.0 / 6.0),
+        Function::Sinh if a.abs() > 95.0 => Some(a * f64::INFINITY),
+        Function::Sinh => cubic(1.0 / 6.0),
+        Function::Tanh if a.abs() > 20.0 => Some(1f64.copysign(a)),
+        Function::Tanh => cubic(-1.0 / 3.0),
+        Function::Asin => inside(cubic(1.0 / 6.0)),
+        Function::Atanh => inside(cubic(1.0 / 3.0)),
+        Function::Acos => inside(None),
+        Function::Cos => square(-0.5),
+        Function::Cosh if a.abs() > 95.0 => Some(f64::INFINITY),
+        Function::Cosh => square(0.5),
+        Function::Acosh if a < 1.0 => Some(f64::NAN),
+        _ if a.is_nan() || a < 0.0 => Some(f64::NAN),
+        _ => None,
     }
 }
 
