@@ -16,7 +16,7 @@ const BOUNDS: &[(Function, f64, f64, f64)] = &[
     (Function::Asin, 1.0, 1.0, 5e-7),
     (Function::Acos, 1.0, 1.0, 5e-7),
     (Function::Atan, 1.0, 1.0, 2.5e-7),
-    (Function::Atan2, 1.2, 1.0, 2.5e-7),
+    (Function::Atan2, 1.4, 1.0, 2.5e-7),
     (Function::Sinh, 1.0, 1.0, 2e-7),
     (Function::Cosh, 1.0, 1.0, 2e-7),
     (Function::Tanh, 1.5, 1.5, 1e-6),

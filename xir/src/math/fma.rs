@@ -1,7 +1,7 @@
 //! Fused multiply-add in software, correctly rounded, for targets whose hardware has none.
 //!
 //! Source: Boldo, Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd"
-//! (2008).
+//! (2008). That of doubles must be emitted without contraction: a target that contracts has its own.
 
 use super::half::{from_single, to_single};
 use super::ops::Ops;
@@ -51,12 +51,11 @@ fn split<'o, O: Ops>(x: Val<'o, O, F64>) -> (Val<'o, O, F64>, Val<'o, O, U64>) {
     (mantissa, ((normal >> 52) & 0x7ff) - lifted)
 }
 
-/// The product of two mantissas, exactly (Veltkamp's splitting, which leaves 26 bits on both sides).
+/// The product of two mantissas, exactly: heads of 26 bits, rounded so that the tails have no more either.
 #[inline(always)]
 fn exact_product<'o, O: Ops>(a: Val<'o, O, F64>, b: Val<'o, O, F64>) -> Pair<'o, O, F64> {
     let halves = |x: Val<'o, O, F64>| {
-        let scaled = x * 134_217_729.0;
-        let head = scaled - (scaled - x);
+        let head = ((x.bits() + (1 << 26)) & (u64::MAX << 27)).float();
         (head, x - head)
     };
     let ((a_head, a_tail), (b_head, b_tail)) = (halves(a), halves(b));

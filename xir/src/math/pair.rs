@@ -42,7 +42,7 @@ pub fn two_sum<'o, O: Ops, F: Float>(a: Val<'o, O, F>, b: Val<'o, O, F>) -> Pair
 /// `a * b` to twice the precision, less a bit or two, barring underflow.
 #[inline(always)]
 pub fn two_product<'o, O: Ops, F: Float>(a: Val<'o, O, F>, b: Val<'o, O, F>) -> Pair<'o, O, F> {
-    let high = a * b;
+    let high = (a * b).settled();
     let (a_head, b_head) = (a.head(), b.head());
     let (a_tail, b_tail) = (a - a_head, b - b_head);
     let low = ((a_head * b_head - high) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail;
@@ -83,7 +83,7 @@ impl<'o, O: Ops, F: Float> Pair<'o, O, F> {
     #[inline(always)]
     pub fn quotient(self, divisor: Self) -> Self {
         let inverse = 1.0 / divisor.high;
-        let high = self.high * inverse;
+        let high = (self.high * inverse).settled();
         let product = two_product(high, divisor.high);
         let rest = (self.high - product.high) - product.low + (self.low - high * divisor.low);
         Pair { high, low: rest * inverse }

@@ -416,6 +416,13 @@ impl<'o, O: Ops, F: Float> Val<'o, O, F> {
         (self.bits() & (u64::MAX << F::TAIL_BITS)).float()
     }
 
+    /// The number with its last mantissa bit cleared: a product no more, so that under `--math fast` no sum that
+    /// follows contracts it, where error-free steps rely on its rounding. For products whose rest is computed.
+    #[inline(always)]
+    pub fn settled(self) -> Self {
+        (self.bits() & (u64::MAX << 1)).float()
+    }
+
     /// The nearest integer (half to even) as a float and as a two's complement word; for `|self|` below
     /// 2^(MANTISSA - 1).
     #[inline(always)]

@@ -47,7 +47,7 @@ fn at_the_ends(function: Function, a: f64) -> Option<f64> {
             _ => None,
         }
     };
-    let cubic = |third: f64| (a.abs() < 1.0 / 2048.0).then(|| a + a * a * a * third);
+    let cubic = |third: f64| (a.abs() < 1.0 / 2048.0).then(|| a * (1.0 + a * a * third));
     let square = |half: f64| (a.abs() < 1.0 / 4096.0).then_some(1.0 + half * a * a);
     let inside = |series: Option<f64>| if a.abs() > 1.0 { Some(f64::NAN) } else { series };
     match function {
