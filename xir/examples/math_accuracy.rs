@@ -1,8 +1,9 @@
 //! Measures the errors of the mathematical functions: the numbers of `docs/math.md`.
 //!
 //! `math_accuracy single [STRIDE [NAME...]]` runs every STRIDE-th single (1, the default: all) through the functions
-//! of one argument, and as many random pairs, at most 2^32 / STRIDE, through those of two, against the doubles of the
-//! standard library. `math_accuracy double < FILE` reads what `tools/math_vectors.py` writes.
+//! of one argument where they are not constant, their argument or NaN, and every 61 times STRIDE-th elsewhere; and
+//! 2^32 / STRIDE random pairs through those of two arguments. The reference are the doubles of the standard library.
+//! `math_accuracy double < FILE` reads what `tools/math_vectors.py` writes.
 
 use luisac_xir::math::{Accuracy, Function};
 use std::io::BufRead;
@@ -36,28 +37,67 @@ fn mirror(function: Function) -> Option<f32> {
     }
 }
 
-/// Inputs handled at a time.
+/// Magnitudes between which a function is more than a constant, its argument, or NaN: as powers of two, the end not
+/// included.
+fn busy(function: Function) -> (i32, i32) {
+    match function {
+        Function::Asin | Function::Atanh => (-13, 1),
+        Function::Acos => (-26, 1),
+        Function::Atan => (-13, 27),
+        Function::Sinh | Function::Cosh | Function::Tanh => (-13, 8),
+        Function::Exp | Function::Exp2 | Function::Exp10 => (-26, 9),
+        Function::Sin | Function::Cos | Function::Tan | Function::Asinh => (-13, 128),
+        Function::Acosh => (0, 128),
+        // Two operations whose errors repeat with every factor of 4.
+        Function::Rsqrt => (0, 2),
+        _ => (-149, 128),
+    }
+}
+
+/// Inputs handled at a time, and of one exponent.
 const CHUNK: usize = 1024;
+const BLOCK: u64 = 1 << 20;
+/// Outside the busy range every so many inputs of those that the stride gives.
+const QUIET: u64 = 61;
 
 /// Worst errors under precise and fast over `part` of `parts` of the inputs. Where the function mirrors, negative
 /// inputs are compared with their positive twins instead of the reference.
 fn singles(function: Function, stride: u64, part: u64, parts: u64) -> [Worst; 2] {
     let mut worst = [Worst::default(); 2];
     let mut random = reference::Random::new(part);
+    let (low, high) = busy(function);
+    for block in (part..(1 << 32) / BLOCK).step_by(parts as usize) {
+        let start = block * BLOCK;
+        let exponent = ((start >> 23) & 0xff) as i32 - 127;
+        let is_busy = (exponent >= low || low < -126) && exponent < high;
+        let step = if is_busy || function.arity() == 2 { stride } else { stride * QUIET };
+        see_block(function, start + part % stride, start + BLOCK, step, &mut random, &mut worst);
+    }
+    worst
+}
+
+/// The inputs from `i` to `end`, `step` apart.
+fn see_block(
+    function: Function,
+    mut i: u64,
+    end: u64,
+    step: u64,
+    random: &mut reference::Random,
+    worst: &mut [Worst; 2],
+) {
     let mirror = mirror(function);
     let accuracies = [Accuracy::Precise, Accuracy::Fast];
-    let mut i = part * stride;
-    while i < 1 << 32 {
+    while i < end {
         let (mut a, mut b) = ([0f32; CHUNK], [0f32; CHUNK]);
         for (a, b) in a.iter_mut().zip(&mut b) {
             // The last chunk ends in repetitions of the last input.
-            let bits = i.min(u64::from(u32::MAX)) as u32;
+            let bits = i.min(end - 1) as u32;
             (*a, *b) = if function.arity() == 1 {
                 (f32::from_bits(bits), 0.0)
             } else {
                 random.pair(function)
             };
-            i += parts * stride;
+            i += step;
         }
         let mut got = [[0f32; CHUNK]; 2];
         let mut twins = got;
@@ -100,7 +140,6 @@ fn singles(function: Function, stride: u64, part: u64, parts: u64) -> [Worst; 2]
             }
         }
     }
-    worst
 }
 
 fn measure_singles(stride: u64, names: &[String]) {

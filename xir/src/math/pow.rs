@@ -42,7 +42,7 @@ pub(super) fn integrality<'o, O: Ops, F: Float>(
     (integral, integral & odd)
 }
 
-/// `x^y` as C's pow, at most 1 ulp off; all special cases of C's Annex F.
+/// `x^y` as C's pow, at most 1.3 ulp off; all special cases of C's Annex F.
 #[inline(always)]
 pub fn pow<'o, O: Ops, F: Float>(x: Val<'o, O, F>, y: Val<'o, O, F>) -> Val<'o, O, F> {
     let (a, b) = (x.abs(), y.abs());

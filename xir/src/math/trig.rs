@@ -138,7 +138,7 @@ pub fn cos<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     by_quadrant(rest, quadrant + 1)
 }
 
-/// The tangent, at most 1 ulp off for every argument.
+/// The tangent, at most 1.2 ulp off for every argument.
 #[inline(always)]
 pub fn tan<'o, O: Ops, F: Float>(x: Val<'o, O, F>) -> Val<'o, O, F> {
     let Reduced { quadrant, rest: r } = reduce(x.abs());

@@ -6,10 +6,9 @@ use luisac_xir::math::Function;
 /// The function in double: far more exact than a single needs. By the standard library, but for arguments so small
 /// that two terms of the series do, or so large that the result is zero, infinite or none.
 pub fn reference(function: Function, a: f64, b: f64) -> f64 {
-    if function.arity() == 1 {
-        if let Some(result) = at_the_ends(function, a) {
-            return result;
-        }
+    let ends = if function.arity() == 1 { at_the_ends(function, a) } else { None };
+    if let Some(result) = ends {
+        return result;
     }
     match function {
         Function::Sin => a.sin(),
@@ -47,7 +46,7 @@ fn at_the_ends(function: Function, a: f64) -> Option<f64> {
             _ => None,
         }
     };
-    let cubic = |third: f64| (a.abs() < 1.0 / 2048.0).then(|| a * (1.0 + a * a * third));
+    let cubic = |third: f64| (a.abs() < 1.0 / 2048.0).then_some(a * (1.0 + a * a * third));
     let square = |half: f64| (a.abs() < 1.0 / 4096.0).then_some(1.0 + half * a * a);
     let inside = |series: Option<f64>| if a.abs() > 1.0 { Some(f64::NAN) } else { series };
     match function {
