@@ -39,7 +39,8 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
         Failure::Usage
     };
     let options = code_options(&command.code).map_err(usage)?;
-    let targets: Result<Vec<_>, _> = command.target.iter().map(|w| TargetChoice::parse(w)).collect();
+    let targets: Result<Vec<_>, _> =
+        command.target.iter().map(|w| TargetChoice::parse(w)).collect();
     let targets = targets.map_err(|d| {
         messages.show(&d, None);
         Failure::Usage
@@ -85,10 +86,18 @@ impl Job<'_> {
         compile::specialise(&mut module, self.options, parse_define)?;
         let mut outputs = Vec::new();
         if self.command.emit.contains(&Emit::Xir) {
-            outputs.push(Output { name: format!("{}.xir", file_name(&input.stem)), is_artifact: false, bytes: text::print(&module).into_bytes() });
+            outputs.push(Output {
+                name: format!("{}.xir", file_name(&input.stem)),
+                is_artifact: false,
+                bytes: text::print(&module).into_bytes(),
+            });
         }
         for (i, choice) in self.targets.iter().enumerate() {
-            let module = if i + 1 == self.targets.len() { std::mem::take(&mut module) } else { module.clone() };
+            let module = if i + 1 == self.targets.len() {
+                std::mem::take(&mut module)
+            } else {
+                module.clone()
+            };
             self.target(input, module, &kernels, choice, &mut outputs)?;
         }
         Ok(outputs)
@@ -108,14 +117,24 @@ impl Job<'_> {
         let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
         let report = compile::optimise(&mut module, &pipeline, self.options, &mut watch)?;
         watch::finish(self.messages, &report, code.time_passes, code.report.as_deref())?;
-        let several = self.targets.iter().filter(|t| t.target.name() == choice.target.name()).count() > 1;
-        let suffix = if several { format!(".{}", file_name(&choice.detail)) } else { String::new() };
+        let several =
+            self.targets.iter().filter(|t| t.target.name() == choice.target.name()).count() > 1;
+        let suffix =
+            if several { format!(".{}", file_name(&choice.detail)) } else { String::new() };
         if self.command.emit.contains(&Emit::XirOpt) {
             let name = format!("{}{suffix}.{}.xir", file_name(&input.stem), choice.target.name());
-            outputs.push(Output { name, is_artifact: false, bytes: text::print(&module).into_bytes() });
+            outputs.push(Output {
+                name,
+                is_artifact: false,
+                bytes: text::print(&module).into_bytes(),
+            });
         }
         let wants = |kind| self.command.emit.contains(&kind);
-        if !self.command.emit.is_empty() && !wants(Emit::Artifact) && !wants(Emit::LlvmIr) && !wants(Emit::Asm) {
+        if !self.command.emit.is_empty()
+            && !wants(Emit::Artifact)
+            && !wants(Emit::LlvmIr)
+            && !wants(Emit::Asm)
+        {
             return Ok(());
         }
         let mut emit = compile::emit_options(input, self.options, choice);
@@ -130,7 +149,13 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn artifact(&self, artifact: Artifact, stem: &str, choice: &TargetChoice, outputs: &mut Vec<Output>) {
+    fn artifact(
+        &self,
+        artifact: Artifact,
+        stem: &str,
+        choice: &TargetChoice,
+        outputs: &mut Vec<Output>,
+    ) {
         for extra in artifact.texts {
             let name = format!("{stem}.{}.{}", choice.target.name(), extra.extension);
             outputs.push(Output { name, is_artifact: false, bytes: extra.text.into_bytes() });
@@ -139,8 +164,16 @@ impl Job<'_> {
             return;
         }
         let json = artifact.metadata.to_json().into_bytes();
-        outputs.push(Output { name: format!("{stem}.{}", artifact.extension), is_artifact: true, bytes: artifact.code });
-        outputs.push(Output { name: format!("{stem}.{}.json", choice.target.name()), is_artifact: false, bytes: json });
+        outputs.push(Output {
+            name: format!("{stem}.{}", artifact.extension),
+            is_artifact: true,
+            bytes: artifact.code,
+        });
+        outputs.push(Output {
+            name: format!("{stem}.{}.json", choice.target.name()),
+            is_artifact: false,
+            bytes: json,
+        });
     }
 
     fn write(&self, files: &[PathBuf], outputs: Vec<Output>) -> Result<(), Failure> {
@@ -154,7 +187,9 @@ impl Job<'_> {
             let path = if output.is_artifact || outputs.len() == 1 {
                 destination.file(&output.name)
             } else {
-                let Some(path) = beside(&destination, &output.name, artifacts == 0) else { continue };
+                let Some(path) = beside(&destination, &output.name, artifacts == 0) else {
+                    continue;
+                };
                 path
             };
             output::write(&path, &output.bytes).map_err(|d| self.messages.fail(d, None))?;
@@ -178,7 +213,8 @@ impl Job<'_> {
 
     fn write_dep_file(&self, files: &[PathBuf], written: &[PathBuf]) -> Result<(), Failure> {
         let Some(path) = &self.command.dep_file else { return Ok(()) };
-        let list = |paths: &[PathBuf]| paths.iter().map(|p| make_escape(p)).collect::<Vec<_>>().join(" ");
+        let list =
+            |paths: &[PathBuf]| paths.iter().map(|p| make_escape(p)).collect::<Vec<_>>().join(" ");
         let text = format!("{}: {}\n", list(written), list(files));
         output::write(path, text.as_bytes()).map_err(|d| self.messages.fail(d, None))
     }
@@ -213,8 +249,11 @@ pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<usize>, Diagnos
     }
     for entry in entries {
         if !names.contains(&entry.as_str()) {
-            return Err(Diagnostic::error(codes::NO_SUCH_ENTRY, format!("there is no kernel `{entry}`"))
-                .with_help(format!("the kernels are {}", names.join(", "))));
+            return Err(Diagnostic::error(
+                codes::NO_SUCH_ENTRY,
+                format!("there is no kernel `{entry}`"),
+            )
+            .with_help(format!("the kernels are {}", names.join(", "))));
         }
     }
     Ok(kernels

@@ -20,7 +20,10 @@ pub fn run(command: &InspectCommand, messages: &Messages) -> Result<(), Failure>
     let value = describe(&input).map_err(|d| messages.fail(d, Some(&input)))?;
     let text = if command.json { format!("{value:#}\n") } else { table(&value) };
     print(text.as_bytes()).map_err(|e| {
-        messages.fail(Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")), None)
+        messages.fail(
+            Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")),
+            None,
+        )
     })
 }
 
@@ -98,7 +101,9 @@ fn callees(function: &Function) -> Vec<u32> {
         .exprs
         .values()
         .filter_map(|e| match e.kind {
-            ExprKind::Call { callee: luisac_ast::model::Callee::Function(id), .. } => Some(id.as_u32()),
+            ExprKind::Call { callee: luisac_ast::model::Callee::Function(id), .. } => {
+                Some(id.as_u32())
+            }
             _ => None,
         })
         .collect();
@@ -156,7 +161,8 @@ fn table(value: &Value) -> String {
 
 fn function_table(function: &Value) -> String {
     let word = |v: &Value| v.as_str().unwrap_or("").to_owned();
-    let mut text = format!("{} {} {}", word(&function["kind"]), function["index"], word(&function["name"]));
+    let mut text =
+        format!("{} {} {}", word(&function["kind"]), function["index"], word(&function["name"]));
     if let Some(size) = function["block_size"].as_array() {
         let size: Vec<String> = size.iter().map(Value::to_string).collect();
         text.push_str(&format!("  block {}", size.join("x")));
@@ -177,7 +183,12 @@ fn function_table(function: &Value) -> String {
         ));
     }
     let list = |v: &Value| {
-        v.as_array().into_iter().flatten().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect::<Vec<_>>().join(" ")
+        v.as_array()
+            .into_iter()
+            .flatten()
+            .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     for key in ["operations", "calls"] {
         if function[key].as_array().is_some_and(|a| !a.is_empty()) {

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 fn show(messages: &Messages, as_json: bool, value: Value, table: String) -> Result<(), Failure> {
     let text = if as_json { format!("{value:#}\n") } else { table };
     print(text.as_bytes()).map_err(|e| {
-        messages.fail(Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")), None)
+        messages.fail(
+            Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")),
+            None,
+        )
     })
 }
 
@@ -45,7 +48,12 @@ pub fn targets(command: &ListCommand, messages: &Messages) -> Result<(), Failure
     let mut table = String::new();
     let mut list = Vec::new();
     for target in luisac_targets::targets() {
-        table.push_str(&format!("{:<6} {}\n       {}\n", target.name(), target.summary(), target.details().join(", ")));
+        table.push_str(&format!(
+            "{:<6} {}\n       {}\n",
+            target.name(),
+            target.summary(),
+            target.details().join(", ")
+        ));
         list.push(json!({"name": target.name(), "summary": target.summary(), "details": target.details()}));
     }
     show(messages, command.json, json!({"targets": list}), table)
@@ -58,17 +66,23 @@ pub fn devices(command: &ListCommand, messages: &Messages) -> Result<(), Failure
         {"name": "cpu", "threads": threads},
         {"name": "interp"},
     ]});
-    let table = format!("cpu     this machine's processor, {threads} threads\ninterp  the XIR interpreter\n");
+    let table = format!(
+        "cpu     this machine's processor, {threads} threads\ninterp  the XIR interpreter\n"
+    );
     show(messages, command.json, value, table)
 }
 
 /// `luisac explain`.
 pub fn explain(code: &str, messages: &Messages) -> Result<(), Failure> {
     let Some(info) = Code::parse(code).and_then(codes::find) else {
-        let diagnostic = Diagnostic::error(codes::UNKNOWN_CODE, format!("there is no code `{code}`"))
-            .with_help("codes look like L0123; copy one from a diagnostic");
+        let diagnostic =
+            Diagnostic::error(codes::UNKNOWN_CODE, format!("there is no code `{code}`"))
+                .with_help("codes look like L0123; copy one from a diagnostic");
         return Err(messages.fail(diagnostic, None));
     };
-    let text = format!("{}: {}\n\n{}\n\nWhat to do: {}\n", info.code, info.title, info.explanation, info.remedy);
+    let text = format!(
+        "{}: {}\n\n{}\n\nWhat to do: {}\n",
+        info.code, info.title, info.explanation, info.remedy
+    );
     show(messages, false, Value::Null, text)
 }

@@ -42,7 +42,8 @@ impl Messages {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
-                std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal()
+                std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+                    && std::io::stderr().is_terminal()
             }
         };
         Messages { format: global.message_format, color, quiet: global.quiet }

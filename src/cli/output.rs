@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 /// Writes a file whole or not at all; `-` is standard output.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     let cannot = |e: String, help: Option<&str>| {
-        let diagnostic =
-            Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write `{}`: {e}", path.display()));
+        let diagnostic = Diagnostic::error(
+            codes::CANNOT_WRITE,
+            format!("cannot write `{}`: {e}", path.display()),
+        );
         match help {
             Some(help) => diagnostic.with_help(help),
             None => diagnostic,
@@ -48,8 +50,11 @@ impl Destination {
             return Ok(Destination::File(path.to_owned()));
         }
         std::fs::create_dir_all(path).map_err(|e| {
-            Diagnostic::error(codes::CANNOT_WRITE, format!("cannot make the folder `{}`: {e}", path.display()))
-                .with_help("several outputs go into a folder")
+            Diagnostic::error(
+                codes::CANNOT_WRITE,
+                format!("cannot make the folder `{}`: {e}", path.display()),
+            )
+            .with_help("several outputs go into a folder")
         })?;
         Ok(Destination::Folder(path.to_owned()))
     }
@@ -66,7 +71,8 @@ impl Destination {
 
 /// A kernel's name as part of a file name: what a file system or shell may trip over becomes `_`; long names are cut.
 pub fn file_name(kernel: &str) -> String {
-    let clean = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+') { c } else { '_' };
+    let clean =
+        |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+') { c } else { '_' };
     let name: String = kernel.chars().map(clean).take(100).collect();
     match name.trim_start_matches('.') {
         "" => "kernel".into(),

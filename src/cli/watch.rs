@@ -37,8 +37,11 @@ pub fn finish(
             let json = serde_json::to_vec_pretty(report).unwrap_or_default();
             output::write(path, &json)
         }
-        Some(path) => Err(Diagnostic::error(codes::BAD_REPORT, format!("`{}` is no kind of report", path.display()))
-            .with_help("use a path that ends in `.json`, or `-` for a table on standard error")),
+        Some(path) => Err(Diagnostic::error(
+            codes::BAD_REPORT,
+            format!("`{}` is no kind of report", path.display()),
+        )
+        .with_help("use a path that ends in `.json`, or `-` for a table on standard error")),
     }
 }
 

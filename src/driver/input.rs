@@ -46,17 +46,24 @@ impl Input {
         if path == Path::new("-") {
             let mut bytes = Vec::new();
             std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
-            return Ok(Input { name: "<stdin>".into(), stem: "kernel".into(), bytes: Bytes::Owned(bytes) });
+            return Ok(Input {
+                name: "<stdin>".into(),
+                stem: "kernel".into(),
+                bytes: Bytes::Owned(bytes),
+            });
         }
         let bytes = read_file(path).map_err(|e| unreadable(path, &e))?;
-        let stem = path.file_stem().map_or_else(|| "kernel".into(), |s| s.to_string_lossy().into_owned());
+        let stem =
+            path.file_stem().map_or_else(|| "kernel".into(), |s| s.to_string_lossy().into_owned());
         Ok(Input { name: path.display().to_string(), stem, bytes })
     }
 
     /// An input that is in memory already.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
         let name = name.into();
-        let stem = Path::new(&name).file_stem().map_or_else(|| name.clone(), |s| s.to_string_lossy().into_owned());
+        let stem = Path::new(&name)
+            .file_stem()
+            .map_or_else(|| name.clone(), |s| s.to_string_lossy().into_owned());
         Input { name, stem, bytes: Bytes::Owned(bytes) }
     }
 
@@ -81,7 +88,9 @@ impl Input {
     /// All that is wrong with the input; the second part of the success are warnings.
     pub fn module(&self) -> Result<(Module, Diagnostics), Diagnostics> {
         let (mut module, warnings) = match json::detect(self.bytes()) {
-            json::InputKind::XirText => (text::parse(&String::from_utf8_lossy(self.bytes()))?, Diagnostics::new()),
+            json::InputKind::XirText => {
+                (text::parse(&String::from_utf8_lossy(self.bytes()))?, Diagnostics::new())
+            }
             json::InputKind::JsonD0 | json::InputKind::JsonV1 | json::InputKind::BinaryLibrary => {
                 let (library, warnings) = self.library()?;
                 (from_ast::lower(&library, &from_ast::Options::default())?, warnings)
@@ -100,12 +109,14 @@ impl Input {
 
     /// The JSON pointer of the statement that an instruction comes from.
     pub fn pointer_of(&self, loc: SourceLoc) -> Option<String> {
-        let is_json = matches!(json::detect(self.bytes()), json::InputKind::JsonD0 | json::InputKind::JsonV1);
+        let is_json =
+            matches!(json::detect(self.bytes()), json::InputKind::JsonD0 | json::InputKind::JsonV1);
         if loc == SourceLoc::NONE || !is_json {
             return None;
         }
         let library = json::read(self.bytes()).ok()?;
-        let place = Place::stmt(FunctionId::from_u32(loc.function), StmtId::from_u32(loc.statement));
+        let place =
+            Place::stmt(FunctionId::from_u32(loc.function), StmtId::from_u32(loc.statement));
         Some(luisac_ast::locate(&library, place))
     }
 
@@ -128,7 +139,10 @@ impl Input {
 pub fn verified(module: &Module) -> Result<(), Diagnostics> {
     verify::verify(module).map_err(|errors| {
         Diagnostics(
-            errors.into_iter().map(|e| Diagnostic::error(codes::NOT_VERIFIED, e.to_string())).collect(),
+            errors
+                .into_iter()
+                .map(|e| Diagnostic::error(codes::NOT_VERIFIED, e.to_string()))
+                .collect(),
         )
     })
 }

@@ -21,8 +21,7 @@ pub struct SourceText<'a> {
 pub fn picture(diagnostic: &Diagnostic, source: Option<SourceText>, color: bool) -> String {
     let window = source.map(|s| Window::around(s, place(diagnostic, s)));
     let report = Report { diagnostic, window };
-    let theme =
-        if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut out = String::new();
     let rendered = GraphicalReportHandler::new_themed(theme)
         .with_links(false)
@@ -103,7 +102,13 @@ impl Window {
         let (line, column) = line_and_column(bytes, start);
         let span = SourceSpan::from((head.len(), marked.len().max(1)));
         let text = format!("{head}{marked}{tail}");
-        Window { name: source.name.to_owned(), text, line: line - 1, column: column - 1, span: Some(span) }
+        Window {
+            name: source.name.to_owned(),
+            text,
+            line: line - 1,
+            column: column - 1,
+            span: Some(span),
+        }
     }
 }
 

@@ -238,9 +238,8 @@ impl Function {
         if let Some(value) = self.specials[slot].expand() {
             return value;
         }
-        let value = self
-            .values
-            .push(ValueData { ty: register.ty(), def: ValueDef::Special(register) });
+        let value =
+            self.values.push(ValueData { ty: register.ty(), def: ValueDef::Special(register) });
         self.specials[slot] = value.into();
         value
     }
@@ -490,9 +489,7 @@ impl Function {
                 Op::Alloca(Space::Shared) => Scopes::SHARED,
                 _ => Scopes::ALL,
             },
-            ValueDef::Argument(i)
-                if self.arguments[i as usize].kind == ArgumentKind::Resource =>
-            {
+            ValueDef::Argument(i) if self.arguments[i as usize].kind == ArgumentKind::Resource => {
                 Scopes::GLOBAL
             }
             _ => Scopes::ALL,
@@ -502,9 +499,7 @@ impl Function {
     /// What an instruction reads and writes. Terminators are volatile.
     pub fn effects(&self, inst: InstId) -> Effects {
         match self.insts[inst].op {
-            Op::Phi | Op::Alloca(_) | Op::Clock => {
-                Effects { numberable: false, ..Effects::PURE }
-            }
+            Op::Phi | Op::Alloca(_) | Op::Clock => Effects { numberable: false, ..Effects::PURE },
             Op::Arithmetic(_) | Op::Cast(_) | Op::Gep => Effects::PURE,
             Op::Load => Effects::read(self.scopes_of(self.arg(inst, 0))),
             Op::Store => Effects::write(self.scopes_of(self.arg(inst, 0))),

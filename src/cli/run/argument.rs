@@ -20,7 +20,10 @@ pub enum Actual {
     /// Memory form of a value.
     Value(Vec<u8>),
     /// Memory of a buffer, and the shape of the array that it came from.
-    Buffer { bytes: Vec<u8>, shape: Option<Vec<u64>> },
+    Buffer {
+        bytes: Vec<u8>,
+        shape: Option<Vec<u64>>,
+    },
     Image(ImageData),
 }
 
@@ -66,7 +69,8 @@ fn extension(text: &str) -> Option<String> {
 fn parse_value(types: &TypeTable, ty: TypeId, text: &str) -> Result<Vec<u8>, String> {
     let size = types.size(ty) as usize;
     if extension(text).as_deref() == Some("npy") {
-        return elements_to_memory(types, ty, &read_npy(text)?, Some(1)).map_err(|e| format!("`{text}`: {e}"));
+        return elements_to_memory(types, ty, &read_npy(text)?, Some(1))
+            .map_err(|e| format!("`{text}`: {e}"));
     }
     let parts: Vec<&str> = text.split(',').collect();
     let bad = |part: &str, what: &str| format!("`{part}` is no {what}");
@@ -99,10 +103,14 @@ fn parse_value(types: &TypeTable, ty: TypeId, text: &str) -> Result<Vec<u8>, Str
 // ---- buffers
 
 fn parse_buffer(types: &TypeTable, elem: TypeId, text: &str) -> Result<Actual, String> {
-    let (elem, size) =
-        if elem == TypeId::VOID { (TypeId::scalar(Scalar::U8), 1) } else { (elem, types.size(elem)) };
+    let (elem, size) = if elem == TypeId::VOID {
+        (TypeId::scalar(Scalar::U8), 1)
+    } else {
+        (elem, types.size(elem))
+    };
     if let Some((kind, count, seed)) = parse_generated(text)? {
-        let count: u64 = count.parse().map_err(|_| format!("`{count}` is no number of elements"))?;
+        let count: u64 =
+            count.parse().map_err(|_| format!("`{count}` is no number of elements"))?;
         let total = count.checked_mul(size).filter(|&n| n <= MAX_BYTES);
         let total = total.ok_or_else(|| format!("`{text}` asks for too much memory"))? as usize;
         let bytes = generate(types, elem, kind, total, seed)?;
@@ -111,12 +119,14 @@ fn parse_buffer(types: &TypeTable, elem: TypeId, text: &str) -> Result<Actual, S
     match extension(text).as_deref() {
         Some("npy") => {
             let array = read_npy(text)?;
-            let bytes = elements_to_memory(types, elem, &array, None).map_err(|e| format!("`{text}`: {e}"))?;
+            let bytes = elements_to_memory(types, elem, &array, None)
+                .map_err(|e| format!("`{text}`: {e}"))?;
             Ok(Actual::Buffer { bytes, shape: Some(array.shape) })
         }
         Some("png" | "exr") => {
             let array = read_picture(text)?;
-            let bytes = elements_to_memory(types, elem, &array, None).map_err(|e| format!("`{text}`: {e}"))?;
+            let bytes = elements_to_memory(types, elem, &array, None)
+                .map_err(|e| format!("`{text}`: {e}"))?;
             Ok(Actual::Buffer { bytes, shape: Some(array.shape) })
         }
         _ => Err(format!(
@@ -151,7 +161,9 @@ fn elements_to_memory(
     let description = types.description(elem);
     let Some(scalars) = scalars else {
         if array.element != Element::U8 || size == 0 || !array.bytes.len().is_multiple_of(size) {
-            return Err(format!("elements of type `{description}` come as raw bytes: uint8, a multiple of {size}"));
+            return Err(format!(
+                "elements of type `{description}` come as raw bytes: uint8, a multiple of {size}"
+            ));
         }
         check(array.bytes.len() / size)?;
         return Ok(array.bytes.clone());
@@ -159,16 +171,25 @@ fn elements_to_memory(
     let wanted = scalars.element().unwrap_or(Element::U8);
     let is_bool = wanted == Element::Bool && array.element == Element::U8;
     if array.element != wanted && !is_bool {
-        return Err(format!("holds {}, but `{description}` takes {}", array.element.name(), wanted.name()));
+        return Err(format!(
+            "holds {}, but `{description}` takes {}",
+            array.element.name(),
+            wanted.name()
+        ));
     }
     let each = scalars.offsets.len();
     if each == 0 || !array.len().is_multiple_of(each) {
-        return Err(format!("holds {} numbers, not a multiple of {each} as `{description}` needs", array.len()));
+        return Err(format!(
+            "holds {} numbers, not a multiple of {each} as `{description}` needs",
+            array.len()
+        ));
     }
     check(array.len() / each)?;
     let width = wanted.size();
     let mut memory = vec![0; array.len() / each * size];
-    for (element, source) in memory.chunks_exact_mut(size).zip(array.bytes.chunks_exact(each * width)) {
+    for (element, source) in
+        memory.chunks_exact_mut(size).zip(array.bytes.chunks_exact(each * width))
+    {
         for (scalar, &offset) in source.chunks_exact(width).zip(&scalars.offsets) {
             element[offset..offset + width].copy_from_slice(scalar);
         }
@@ -177,7 +198,12 @@ fn elements_to_memory(
 }
 
 /// The reverse of [`elements_to_memory`]. The shape is the input's where that still fits.
-fn memory_to_elements(types: &TypeTable, elem: TypeId, memory: &[u8], shape: Option<&[u64]>) -> Array {
+fn memory_to_elements(
+    types: &TypeTable,
+    elem: TypeId,
+    memory: &[u8],
+    shape: Option<&[u64]>,
+) -> Array {
     let size = (types.size(elem) as usize).max(1);
     let scalars = Scalars::of(types, elem).and_then(|s| Some((s.element()?, s.offsets)));
     let (element, bytes, each) = match scalars {
@@ -236,12 +262,21 @@ fn parse_generated(text: &str) -> Result<Option<(Generated, &str, u64)>, String>
 }
 
 /// Fills `total` bytes of elements: zeros, the position of each scalar, or random scalars (floats from 0 to 1, bools, all integers).
-fn generate(types: &TypeTable, elem: TypeId, kind: Generated, total: usize, seed: u64) -> Result<Vec<u8>, String> {
+fn generate(
+    types: &TypeTable,
+    elem: TypeId,
+    kind: Generated,
+    total: usize,
+    seed: u64,
+) -> Result<Vec<u8>, String> {
     let mut memory = vec![0u8; total];
     if kind == Generated::Zeros {
         return Ok(memory);
     }
-    let scalars = Scalars::of(types, elem).unwrap_or(Scalars { scalar: Scalar::U8, offsets: (0..types.size(elem) as usize).collect() });
+    let scalars = Scalars::of(types, elem).unwrap_or(Scalars {
+        scalar: Scalar::U8,
+        offsets: (0..types.size(elem) as usize).collect(),
+    });
     let mut random = SplitMix(seed);
     let width = scalars.scalar.size() as usize;
     let mut position = 0u64;
@@ -323,7 +358,12 @@ fn split_storage(text: &str) -> (&str, Option<PixelStorage>) {
 }
 
 fn parse_image_size(dim: u8, size: &str) -> Result<[u32; 3], String> {
-    let bad = || format!("`{size}` is no size of a {dim}-D image: `{}`", if dim == 2 { "WxH" } else { "WxHxD" });
+    let bad = || {
+        format!(
+            "`{size}` is no size of a {dim}-D image: `{}`",
+            if dim == 2 { "WxH" } else { "WxHxD" }
+        )
+    };
     let numbers: Option<Vec<u32>> = size.split('x').map(|n| n.parse().ok()).collect();
     match numbers.ok_or_else(bad)?.as_slice() {
         &[w, h] if dim == 2 => Ok([w, h, 1]),
@@ -354,7 +394,8 @@ fn generate_image(
     let default = if elem == Scalar::F32 { PixelStorage::Float4 } else { PixelStorage::Int4 };
     let storage = check_storage(storage.unwrap_or(default), elem)?;
     let texels = size.iter().try_fold(1u64, |n, &s| n.checked_mul(s.into()));
-    let total = texels.and_then(|n| n.checked_mul(storage.bytes().into())).filter(|&n| n <= MAX_BYTES);
+    let total =
+        texels.and_then(|n| n.checked_mul(storage.bytes().into())).filter(|&n| n <= MAX_BYTES);
     let total = total.ok_or_else(|| format!("`{text}` asks for too much memory"))? as usize;
     let scalar = texel_scalar(storage).unwrap_or(Scalar::U32);
     let bytes = generate(&TypeTable::new(), TypeId::scalar(scalar), kind, total, seed)?;
@@ -381,14 +422,23 @@ fn image_from_array(
         (2, &[h, w, c]) => ([w, h, 1], c),
         (3, &[d, h, w]) => ([w, h, d], 1),
         (3, &[d, h, w, c]) => ([w, h, d], c),
-        _ => return Err(format!("an array of shape {shape:?} is no {dim}-D image: (H, W, C) or (D, H, W, C)")),
+        _ => {
+            return Err(format!(
+                "an array of shape {shape:?} is no {dim}-D image: (H, W, C) or (D, H, W, C)"
+            ));
+        }
     };
     let size = size.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    let natural = natural_storage(array.element, channels)
-        .ok_or_else(|| format!("{channels} channels of {} are no pixel storage", array.element.name()))?;
+    let natural = natural_storage(array.element, channels).ok_or_else(|| {
+        format!("{channels} channels of {} are no pixel storage", array.element.name())
+    })?;
     let storage = check_storage(storage.unwrap_or(natural), elem)?;
     if storage != natural && storage.bytes() != natural.bytes() {
-        return Err(format!("{channels} channels of {} are not `{}`", array.element.name(), storage.name()));
+        return Err(format!(
+            "{channels} channels of {} are not `{}`",
+            array.element.name(),
+            storage.name()
+        ));
     }
     Ok(ImageData { storage, size, bytes: array.bytes.clone() })
 }
@@ -427,7 +477,9 @@ fn image_to_array(dim: u8, elem: Scalar, image: &ImageData) -> Array {
 /// The array that an argument holds after the run.
 pub fn to_array(types: &TypeTable, formal: &Formal, actual: &Actual) -> Array {
     match (actual, types.kind(formal.ty)) {
-        (Actual::Image(image), TypeKind::Texture { dim, elem, .. }) => image_to_array(*dim, *elem, image),
+        (Actual::Image(image), TypeKind::Texture { dim, elem, .. }) => {
+            image_to_array(*dim, *elem, image)
+        }
         (Actual::Buffer { bytes, shape }, TypeKind::Buffer { elem, .. }) => {
             let elem = if *elem == TypeId::VOID { TypeId::scalar(Scalar::U8) } else { *elem };
             memory_to_elements(types, elem, bytes, shape.as_deref())

@@ -23,7 +23,9 @@ impl Scalars {
                 TypeKind::Scalar(_) => break,
                 TypeKind::Array { len, .. } => (*len, types.stride(types.element_type(ty, 0)?)),
                 TypeKind::Vector { dim, elem } => (u32::from(*dim), elem.size() as u64),
-                TypeKind::Matrix { dim } => (u32::from(*dim), types.size(types.element_type(ty, 0)?)),
+                TypeKind::Matrix { dim } => {
+                    (u32::from(*dim), types.size(types.element_type(ty, 0)?))
+                }
                 _ => return None,
             };
             if offsets.len() as u64 * u64::from(count) > 1 << 20 {
@@ -165,7 +167,10 @@ mod tests {
         assert_eq!(parse_scalar(Scalar::I8, "128"), None);
         assert_eq!(parse_scalar(Scalar::I8, "-128"), Some(vec![128]));
         assert_eq!(parse_scalar(Scalar::U64, "0xffffffffffffffff"), Some(vec![255; 8]));
-        assert_eq!(parse_scalar(Scalar::F32, "-inf"), Some(f32::NEG_INFINITY.to_le_bytes().to_vec()));
+        assert_eq!(
+            parse_scalar(Scalar::F32, "-inf"),
+            Some(f32::NEG_INFINITY.to_le_bytes().to_vec())
+        );
         assert_eq!(parse_scalar(Scalar::Bool, "2"), None);
     }
 }

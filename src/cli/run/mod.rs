@@ -52,8 +52,9 @@ pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
     })?;
     if matches!(command.device, DeviceOption::Cuda | DeviceOption::Vulkan) {
         let name = if command.device == DeviceOption::Cuda { "cuda" } else { "vulkan" };
-        let diagnostic = Diagnostic::error(codes::NO_DEVICE, format!("this build has no device `{name}`"))
-            .with_help("use `--device cpu` or `--device interp`");
+        let diagnostic =
+            Diagnostic::error(codes::NO_DEVICE, format!("this build has no device `{name}`"))
+                .with_help("use `--device cpu` or `--device interp`");
         messages.show(&diagnostic, None);
         return Err(Failure::Missing);
     }
@@ -73,9 +74,12 @@ fn run_input(
     let entries: Vec<String> = command.entry.iter().cloned().collect();
     let kernels = choose(&module, &entries)?;
     let &[position] = kernels.as_slice() else {
-        return Err(Diagnostic::error(codes::MANY_KERNELS, format!("the input holds {} kernels", kernels.len()))
-            .with_help("choose one with `--entry NAME`")
-            .into());
+        return Err(Diagnostic::error(
+            codes::MANY_KERNELS,
+            format!("the input holds {} kernels", kernels.len()),
+        )
+        .with_help("choose one with `--entry NAME`")
+        .into());
     };
     compile::specialise(&mut module, options, parse_define)?;
     let Some(kernel) = module.kernels().nth(position) else { return Ok(()) };
@@ -107,11 +111,19 @@ fn kernel_of(launch: &Launch, module: &Module) -> Result<FunctionId, Diagnostic>
 
 fn formals(module: &Module, kernel: FunctionId) -> Vec<Formal> {
     let arguments = &module.functions[kernel].arguments;
-    arguments.iter().map(|a| Formal { name: a.name.as_deref().map(str::to_owned), ty: a.ty }).collect()
+    arguments
+        .iter()
+        .map(|a| Formal { name: a.name.as_deref().map(str::to_owned), ty: a.ty })
+        .collect()
 }
 
 /// Converts the value of `--define` for the driver.
-pub fn parse_define(module: &Module, kernel: FunctionId, index: usize, text: &str) -> Result<Vec<u8>, String> {
+pub fn parse_define(
+    module: &Module,
+    kernel: FunctionId,
+    index: usize,
+    text: &str,
+) -> Result<Vec<u8>, String> {
     let argument = &module.functions[kernel].arguments[index];
     let formal = Formal { name: None, ty: argument.ty };
     match argument::parse(&module.types, &formal, text)? {
@@ -137,14 +149,19 @@ fn actuals(
     for (word, _) in &define_names(command) {
         // A constant argument needs no value: whatever it is given is not read.
         let index = compile::find_argument(module, kernel, word)?;
-        found[index].get_or_insert_with(|| Actual::Value(vec![0; module.types.size(formals[index].ty) as usize]));
+        found[index].get_or_insert_with(|| {
+            Actual::Value(vec![0; module.types.size(formals[index].ty) as usize])
+        });
     }
     for (index, (formal, actual)) in formals.iter().zip(&found).enumerate() {
         if actual.is_none() && wrong.is_empty() {
             let ty = module.types.description(formal.ty);
             wrong.push(
-                Diagnostic::error(codes::MISSING_ARGUMENT, format!("argument {index} of type `{ty}` has no value"))
-                    .with_help(format!("add `--arg {index}=…`")),
+                Diagnostic::error(
+                    codes::MISSING_ARGUMENT,
+                    format!("argument {index} of type `{ty}` has no value"),
+                )
+                .with_help(format!("add `--arg {index}=…`")),
             );
         }
     }
@@ -168,7 +185,11 @@ fn one_actual(
     actual.map(|a| (index, a)).map_err(|message| bad(format!("argument {word}: {message}")))
 }
 
-fn outs(command: &RunCommand, module: &Module, kernel: FunctionId) -> Result<Vec<(usize, String)>, Diagnostics> {
+fn outs(
+    command: &RunCommand,
+    module: &Module,
+    kernel: FunctionId,
+) -> Result<Vec<(usize, String)>, Diagnostics> {
     let mut outs = Vec::new();
     for text in &command.out {
         let (word, path) =
@@ -211,6 +232,7 @@ fn show_output(lines: &[String]) -> Result<(), Diagnostic> {
     if !lines.is_empty() {
         text.push('\n');
     }
-    super::messages::print(text.as_bytes())
-        .map_err(|e| Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}")))
+    super::messages::print(text.as_bytes()).map_err(|e| {
+        Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}"))
+    })
 }

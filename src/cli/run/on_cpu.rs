@@ -71,7 +71,12 @@ fn load(launch: &Launch, mut module: Module, device: &Device) -> Result<Kernel, 
     let mut printer = super::super::watch::printer(code.print_after.as_deref());
     let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
-    super::super::watch::finish(launch.messages, &report, code.time_passes, code.report.as_deref())?;
+    super::super::watch::finish(
+        launch.messages,
+        &report,
+        code.time_passes,
+        code.report.as_deref(),
+    )?;
     let emit = compile::emit_options(launch.input, launch.options, &choice);
     let artifact = compile::emit(&module, super::kernel_of(launch, &module)?, &choice, &emit)?;
     // SAFETY: the object and its metadata come from the emitter, a moment ago.

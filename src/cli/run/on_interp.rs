@@ -6,11 +6,15 @@ use luisac::codes;
 use luisac::driver::compile::{self, Watch};
 use luisac_artifact::metadata::BoundsMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_xir::interp::{self, Arg};
 use luisac_xir::Module;
+use luisac_xir::interp::{self, Arg};
 use std::time::Instant;
 
-pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Result<Times, Diagnostics> {
+pub fn run(
+    launch: &Launch,
+    mut module: Module,
+    actuals: &mut [Actual],
+) -> Result<Times, Diagnostics> {
     let mut times = Times::default();
     let start = Instant::now();
     let code = &launch.command.code;
@@ -18,7 +22,12 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
         let mut printer = super::super::watch::printer(code.print_after.as_deref());
         let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
         let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
-        super::super::watch::finish(launch.messages, &report, code.time_passes, code.report.as_deref())?;
+        super::super::watch::finish(
+            launch.messages,
+            &report,
+            code.time_passes,
+            code.report.as_deref(),
+        )?;
     }
     times.compile = start.elapsed();
     let kernel = super::kernel_of(launch, &module)?;
@@ -35,8 +44,7 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
     for i in 0..runs {
         let mut args = actuals.iter().map(to_arg).collect::<Result<Vec<_>, _>>()?;
         let start = Instant::now();
-        let outcome = interp::run(&module, kernel, &mut args, &config)
-            .map_err(|fault| {
+        let outcome = interp::run(&module, kernel, &mut args, &config).map_err(|fault| {
             // Also what was printed before the fault.
             let shown = super::show_output(&fault.outcome.lines);
             shown.map_or_else(Diagnostics::from, |()| failed(launch, &fault))
@@ -49,7 +57,9 @@ pub fn run(launch: &Launch, mut module: Module, actuals: &mut [Actual]) -> Resul
             }
         }
         if i + 1 == runs {
-            args.into_iter().zip(actuals.iter_mut()).for_each(|(arg, actual)| take_back(arg, actual));
+            args.into_iter()
+                .zip(actuals.iter_mut())
+                .for_each(|(arg, actual)| take_back(arg, actual));
         }
     }
     Ok(times)
@@ -60,10 +70,13 @@ fn to_arg(actual: &Actual) -> Result<Arg, Diagnostic> {
         Actual::Value(bytes) => Arg::Value(bytes.clone()),
         Actual::Buffer { bytes, .. } => Arg::Buffer(bytes.clone()),
         Actual::Image(ImageData { storage, size, bytes }) => Arg::Image {
-            storage: interp::PixelStorage::from_number(storage.number().into()).ok_or_else(|| {
-                let message = format!("the interpreter does not hold the storage `{}`", storage.name());
-                Diagnostic::error(codes::BAD_ARGUMENT, message)
-            })?,
+            storage: interp::PixelStorage::from_number(storage.number().into()).ok_or_else(
+                || {
+                    let message =
+                        format!("the interpreter does not hold the storage `{}`", storage.name());
+                    Diagnostic::error(codes::BAD_ARGUMENT, message)
+                },
+            )?,
             width: size[0],
             height: size[1],
             depth: size[2],
@@ -81,13 +94,15 @@ fn take_back(arg: Arg, actual: &mut Actual) {
 }
 
 fn failed(launch: &Launch, fault: &interp::Fault) -> Diagnostics {
-    let mut diagnostic = Diagnostic::error(fault.code(), fault.to_string()).with_help(fault.kind.help());
+    let mut diagnostic =
+        Diagnostic::error(fault.code(), fault.to_string()).with_help(fault.kind.help());
     if !fault.function.is_empty() {
         diagnostic = diagnostic.in_function(format!("`{}`", fault.function));
     }
     if let Some(thread) = fault.thread {
         let [x, y, z] = thread.dispatch_id;
-        diagnostic = diagnostic.with_note(format!("in the thread with dispatch id ({x}, {y}, {z})"));
+        diagnostic =
+            diagnostic.with_note(format!("in the thread with dispatch id ({x}, {y}, {z})"));
     }
     if let Some(pointer) = launch.input.pointer_of(fault.loc) {
         diagnostic = diagnostic.at_pointer(pointer);

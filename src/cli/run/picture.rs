@@ -128,7 +128,11 @@ pub fn read_exr(file: &[u8]) -> Result<Array, String> {
     let size = image.layer_data.size;
     let pixels = &image.layer_data.channel_data.pixels.1;
     let bytes = pixels.iter().flatten().flat_map(|v| v.to_le_bytes()).collect();
-    Ok(Array { shape: vec![size.height() as u64, size.width() as u64, 4], element: Element::F32, bytes })
+    Ok(Array {
+        shape: vec![size.height() as u64, size.width() as u64, 4],
+        element: Element::F32,
+        bytes,
+    })
 }
 
 /// Writes (height, width, 1 to 4 channels) as an OpenEXR file of float32; missing colours are zero, a missing alpha one.

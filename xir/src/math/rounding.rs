@@ -63,7 +63,8 @@ mod tests {
 
     /// Corner cases and a spread of bit patterns.
     fn samples() -> impl Iterator<Item = u32> {
-        let corners = [0.0f32, 0.3, 0.5, 0.499_999_97, 0.7, 1.5, 2.5, 8_388_607.5, 8_388_608.0, 1e30];
+        let corners =
+            [0.0f32, 0.3, 0.5, 0.499_999_97, 0.7, 1.5, 2.5, 8_388_607.5, 8_388_608.0, 1e30];
         let corners = corners.into_iter().flat_map(|x| [x.to_bits(), (-x).to_bits()]);
         let spread = (0..100_000u32).map(|i| i.wrapping_mul(42_949_673));
         corners.chain([0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 1, 0x8000_0001]).chain(spread)

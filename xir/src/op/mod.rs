@@ -132,12 +132,7 @@ impl Op {
     pub const fn has_merge(self) -> bool {
         matches!(
             self,
-            Op::If
-                | Op::Switch
-                | Op::Loop
-                | Op::SimpleLoop
-                | Op::RayQueryLoop
-                | Op::AutodiffScope
+            Op::If | Op::Switch | Op::Loop | Op::SimpleLoop | Op::RayQueryLoop | Op::AutodiffScope
         )
     }
 

@@ -91,7 +91,8 @@ impl ResourceQueryOp {
     /// Whether the answer depends on the content of an image or bindless slot.
     pub const fn samples(self) -> bool {
         let n = self as u8;
-        (n >= ResourceQueryOp::Texture2dSample as u8 && n <= ResourceQueryOp::Texture3dSampleGradLevel as u8)
+        (n >= ResourceQueryOp::Texture2dSample as u8
+            && n <= ResourceQueryOp::Texture3dSampleGradLevel as u8)
             || (n >= ResourceQueryOp::BindlessTexture2dSample as u8
                 && n <= ResourceQueryOp::BindlessTexture3dSampleGradLevelSampler as u8)
     }
@@ -149,7 +150,10 @@ resource_operations! {
 impl ResourceWriteOp {
     /// Whether the write is never merged, removed or moved.
     pub const fn is_volatile(self) -> bool {
-        matches!(self, ResourceWriteOp::BufferVolatileWrite | ResourceWriteOp::ByteBufferVolatileWrite)
+        matches!(
+            self,
+            ResourceWriteOp::BufferVolatileWrite | ResourceWriteOp::ByteBufferVolatileWrite
+        )
     }
 }
 
