@@ -16,6 +16,9 @@ mod transforms;
 pub use codes::CODES;
 pub use manager::canned::{CANS, Canned, Level, TargetForm, canned};
 pub use manager::declaration::{Analysis, CounterDecl, Declaration, OptionDecl, Pass};
+pub use manager::describe::{
+    CannedDescription, CounterDescription, OptionDescription, PassDescription, canned_pipelines,
+};
 pub use manager::form::{Control, Data, Form, Math, Requires, Shape};
 pub use manager::fuel::Fuel;
 pub use manager::pipeline::{PassCall, Pipeline, Step};

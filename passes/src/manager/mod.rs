@@ -2,6 +2,7 @@
 
 pub mod canned;
 pub mod declaration;
+pub mod describe;
 pub mod form;
 pub mod fuel;
 mod grammar;

@@ -98,3 +98,65 @@ fn canned_pipelines_fit() {
         pipeline.check(initial).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }
+
+/// `BLESS=1` writes the page anew.
+#[test]
+fn the_page_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/passes.md");
+    let page = super::describe::page();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == page, "docs/passes.md is out of date: run this test with BLESS=1");
+}
+
+/// The keys of an object are those of the schema, and all that it requires are there.
+#[track_caller]
+fn fits(value: &serde_json::Value, schema: &serde_json::Value) {
+    let (object, properties) = (value.as_object().unwrap(), &schema["properties"]);
+    for key in object.keys() {
+        assert!(!properties[key].is_null(), "`{key}` is not in the schema");
+    }
+    for key in schema["required"].as_array().unwrap() {
+        assert!(object.contains_key(key.as_str().unwrap()), "{key} is missing");
+    }
+}
+
+#[test]
+fn reports_fit_their_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/json/report.schema.json");
+    let schema: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let source = crate::transforms::testing::kernel(
+        "b0:
+        br b1
+        b1:
+        return",
+    );
+    let pipeline = Pipeline::parse("fix(simplify_cfg,dce;max=3),dce").unwrap();
+    let mut module = crate::transforms::testing::parse(&source);
+    let report = pipeline.run(&mut module, Default::default()).unwrap();
+    let json = serde_json::to_value(&report).unwrap();
+    fits(&json, &schema);
+    let run = &schema["$defs"]["run"];
+    fits(&json["runs"][0], run);
+    fits(&json["runs"][0]["children"][0], run);
+    assert_eq!(serde_json::from_value::<crate::Report>(json).unwrap(), report);
+    assert_eq!(report.runs[0].invocations, 2);
+    assert_eq!(report.counter("simplify_cfg", "merged_straight_line_count"), 1);
+}
+
+#[test]
+fn a_group_that_does_not_settle_says_so() {
+    let source = crate::transforms::testing::kernel(
+        "b0:
+        br b1
+        b1:
+        return",
+    );
+    let mut module = crate::transforms::testing::parse(&source);
+    let pipeline = Pipeline::parse("fix(simplify_cfg;max=1)").unwrap();
+    let report = pipeline.run(&mut module, Default::default()).unwrap();
+    assert!(report.runs[0].iteration_limit_reached && !report.succeeded());
+}

@@ -25,6 +25,6 @@ mod util;
 pub(crate) mod value_numbering;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
