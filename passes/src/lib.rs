@@ -18,6 +18,7 @@ pub use manager::canned::{CANS, Canned, Level, TargetForm, canned};
 pub use manager::declaration::{Analysis, CounterDecl, Declaration, OptionDecl, Pass};
 pub use manager::describe::{
     CannedDescription, CounterDescription, OptionDescription, PassDescription, canned_pipelines,
+    page as passes_page,
 };
 pub use manager::form::{Control, Data, Form, Math, Requires, Shape};
 pub use manager::fuel::Fuel;

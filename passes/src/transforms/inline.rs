@@ -243,7 +243,7 @@ impl Inliner {
             self.info.skipped_recursive_callable_count += 1;
             return false;
         }
-        if !(self.facts[caller].is_flat && facts.is_flat) && !facts.is_one_block {
+        if !(facts.is_one_block || self.facts[caller].is_flat && facts.is_flat) {
             self.info.skipped_structured_call_count += 1;
             return false;
         }
