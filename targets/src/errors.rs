@@ -36,6 +36,9 @@ luisac_ast::codes! {
     UNDEFINED_SYMBOL = 911 "an object needs a function from outside",
         "Objects for `cpu` stand alone. LLVM made this one call a library function, which is a mistake in the compiler.",
         "Report it, with the input and the options; another detail of the target, such as `x86-64-v3`, may work.";
+    EXTERNAL_FUNCTION = 912 "a kernel calls a function that has no body",
+        "A native function, a host callback and the address of a variable exist only in the process that recorded the kernel; compiled code stands alone.",
+        "Write the function as a callable; print values or write them to a buffer instead of calling back; pass an index instead of an address.";
     LOG_RECORD = 910 "a log record is too large",
         "A printed line takes more bytes than a record of the log may have.",
         "Print less in one line.";

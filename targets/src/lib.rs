@@ -14,7 +14,7 @@ pub mod llvm;
 
 pub use errors::CODES;
 pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance};
-pub use support::{Support, compute_core};
+pub use support::{Support, check_externals, compute_core};
 pub use usage::argument_usage;
 
 use luisac_artifact::metadata::MathMode;

@@ -1,10 +1,12 @@
 //! Which operations a target holds.
 
-use luisac_ast::diagnostic::Code;
+use luisac_ast::diagnostic::{Code, Diagnostic};
+use luisac_xir::from_ast::{ADDRESS_OF, CPU_CUSTOM};
 use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp};
-use luisac_xir::{Op, op::AutodiffOp};
+use luisac_xir::{FunctionId, Module, Op, op::AutodiffOp};
 
 use crate::errors;
+use crate::usage::reachable_callees_first;
 
 /// How a target holds an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,4 +65,26 @@ pub fn compute_core(op: Op) -> Support {
         }
         _ => Support::Native,
     }
+}
+
+/// Refuses a kernel that reaches a function without a body: artifacts stand alone. Time linear in the code that it reaches.
+///
+/// # Errors
+/// One diagnostic that names the first such function, and what would work instead.
+pub fn check_externals(module: &Module, kernel: FunctionId) -> Result<(), Box<Diagnostic>> {
+    let reached = reachable_callees_first(module, kernel);
+    let Some(&id) = reached.iter().find(|&&id| !module.functions[id].has_body()) else {
+        return Ok(());
+    };
+    let name = module.functions[id].name.as_str();
+    let help = match name {
+        CPU_CUSTOM => "print the values, or write them to a buffer, instead of calling back",
+        ADDRESS_OF => "pass the variable by reference, or keep it in a buffer and pass its index",
+        _ => "write the function as a callable",
+    };
+    let text = format!("the function `{name}` has no body, and nothing can be linked to a kernel");
+    let error = Diagnostic::error(errors::EXTERNAL_FUNCTION, text)
+        .in_function(module.functions[kernel].name.clone())
+        .with_help(help);
+    Err(Box::new(error))
 }

@@ -202,17 +202,6 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
     /// place of a large result.
     pub fn declare(&mut self, id: FunctionId) -> Emit<Callee> {
         let function = &self.module.functions[id];
-        if !function.has_body() {
-            return Err(Diagnostic::error(
-                errors::UNSUPPORTED_OPERATION,
-                format!(
-                    "the external function `{}` cannot be called on this target",
-                    function.name
-                ),
-            )
-            .with_help("give the function a body, or link a library that has it")
-            .into());
-        }
         let mut params = Launch::types(self);
         params.extend(self.argument_types(id));
         let ret = self.return_type(function.return_type, &mut params);

@@ -2,6 +2,7 @@
 
 use super::MALFORMED;
 use super::function::{Lowerer, Result, Storage};
+use super::natives::external_parameter;
 use crate::ArgumentKind;
 use crate::op::Space;
 use cranelift_entity::SecondaryMap;
@@ -84,6 +85,11 @@ fn assigned_variables(library: &Library, ast: &model::Function) -> SecondaryMap<
         }
     }
     for expr in ast.exprs.values() {
+        if let ExprKind::CpuCustom { argument, .. } = expr.kind
+            && let Some(argument) = argument.expand()
+        {
+            mark(argument);
+        }
         let ExprKind::Call { op, callee, arguments, .. } = expr.kind else { continue };
         for (i, &argument) in ast.exprs_in(arguments).iter().enumerate() {
             if passes_by_reference(library, op, callee, i) {
@@ -111,7 +117,12 @@ pub(super) fn passes_by_reference(
                 argument_kind(&library.types, v.tag, v.ty) == ArgumentKind::Reference
             })
         }
-        Callee::External(_) => false,
+        Callee::External(id) => {
+            let external = library.externals.get(id);
+            let parameter = external.and_then(|e| external_parameter(&library.types, e, index));
+            parameter.is_some_and(|(kind, _)| kind == ArgumentKind::Reference)
+        }
+        Callee::Builtin if op == CallOp::AddressOf => true,
         Callee::Builtin => matches!(
             op.info().params.get(index),
             Some(Param::Ref | Param::Query | Param::Dispatch | Param::AtomicBase)

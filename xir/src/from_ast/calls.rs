@@ -4,11 +4,11 @@ use super::arguments::{argument_kind, passes_by_reference};
 use super::expressions::Task;
 use super::function::{Lowerer, Result};
 use super::translation::{self, Translation};
-use super::{ASYNC, COOPERATIVE, EXTERNAL_CALL, MALFORMED, UNSUPPORTED};
+use super::{ASYNC, COOPERATIVE, MALFORMED, UNSUPPORTED};
 use crate::op::{ArithmeticOp, AutodiffOp, RayQueryReadOp, RayQueryWriteOp};
 use crate::{ArgumentKind, Imm, Op, ValueId};
 use luisac_ast::callops::{CallOp, Group, Out};
-use luisac_ast::model::{self, Callee, CurveBases, ExprId, ExprKind, ExprList};
+use luisac_ast::model::{Callee, CurveBases, ExprId, ExprKind, ExprList};
 use luisac_ast::types::{Scalar, TypeId, TypeKind};
 
 /// How many of the arguments are evaluated: messages are not, nor what `backward` got in old recordings.
@@ -42,7 +42,7 @@ impl Lowerer<'_> {
         {
             self.tasks.push(if !passes_by_reference(self.library, op, callee, i) {
                 Task::Eval(argument)
-            } else if op == CallOp::Custom {
+            } else if matches!(op, CallOp::Custom | CallOp::External | CallOp::AddressOf) {
                 Task::AddressOrCopy(argument)
             } else {
                 Task::Address(argument)
@@ -52,11 +52,6 @@ impl Lowerer<'_> {
     }
 
     fn check_supported(&self, op: CallOp) -> Result<()> {
-        if op == CallOp::External {
-            return Err(
-                self.error(EXTERNAL_CALL, "an external function cannot be compiled ahead of time")
-            );
-        }
         if translation::of(op) != Translation::None {
             return Ok(());
         }
@@ -123,6 +118,8 @@ impl Lowerer<'_> {
     ) -> Result<Option<ValueId>> {
         match op {
             CallOp::Custom => return self.call_function(callee, args),
+            CallOp::External => return self.call_external(callee, args),
+            CallOp::AddressOf => return self.address_of(self.argument(args, 0)?),
             CallOp::Assert | CallOp::Assume => {
                 let condition = self.convert(self.argument(args, 0)?, TypeId::BOOL)?;
                 let message = self.message(arguments, 1);
@@ -198,27 +195,30 @@ impl Lowerer<'_> {
         }
         let mut operands = Vec::with_capacity(args.len());
         for (&argument, &formal) in args.iter().zip(&function.arguments) {
-            operands.push(self.actual(function, formal, argument)?);
+            let Some(formal) = function.variables.get(formal) else {
+                let text = "an argument names a variable that does not exist";
+                return Err(self.error(MALFORMED, text));
+            };
+            let kind = argument_kind(self.types, formal.tag, formal.ty);
+            operands.push(self.actual(kind, formal.ty, argument)?);
         }
         let ty = function.return_type;
         let inst = self.inst(Op::Call, ty, &operands, &[], Imm::Callee(target));
         Ok(self.func.result(inst))
     }
 
-    fn actual(
+    /// What is passed for a parameter: values are converted, all others have its type already.
+    pub(super) fn actual(
         &mut self,
-        callee: &model::Function,
-        formal: model::VariableId,
+        kind: ArgumentKind,
+        formal: TypeId,
         argument: ValueId,
     ) -> Result<ValueId> {
-        let Some(formal) = callee.variables.get(formal) else {
-            return Err(self.error(MALFORMED, "an argument names a variable that does not exist"));
-        };
-        match argument_kind(self.types, formal.tag, formal.ty) {
-            ArgumentKind::Value => self.convert(argument, formal.ty),
-            _ if self.ty(argument) == formal.ty => Ok(argument),
+        match kind {
+            ArgumentKind::Value => self.convert(argument, formal),
+            _ if self.ty(argument) == formal => Ok(argument),
             _ => {
-                let (given, wanted) = (self.describe(self.ty(argument)), self.describe(formal.ty));
+                let (given, wanted) = (self.describe(self.ty(argument)), self.describe(formal));
                 let text = format!("{given} is passed by reference for {wanted}");
                 Err(self.error(super::TYPE_MISMATCH, text))
             }

@@ -3,12 +3,6 @@
 luisac_ast::codes! {
     /// Codes of the lowering from AST to XIR.
     pub static CODES;
-    EXTERNAL_CALL = 500 "external functions cannot be compiled ahead of time",
-        "A call of a native function names code that exists only in the process that recorded the kernel.",
-        "Write the function as a callable.";
-    HOST_CALLBACK = 501 "host callbacks cannot be compiled ahead of time",
-        "The expression holds addresses of the process that recorded the kernel.",
-        "Print values, or write them to a buffer, instead of calling back.";
     NATIVE_SOURCE = 502 "embedded device source cannot be compiled",
         "The expression holds source text of one device language, which no other target understands.",
         "Write the code with the operations of the DSL.";

@@ -1,7 +1,7 @@
 //! Expressions, by a stack of tasks: an expression is evaluated by pushing "finish it" and then its operands, last operand first.
 
 use super::function::{Lowerer, Result, Storage};
-use super::{HOST_CALLBACK, MALFORMED, NATIVE_SOURCE, TYPE_MISMATCH, UNSUPPORTED};
+use super::{MALFORMED, NATIVE_SOURCE, TYPE_MISMATCH, UNSUPPORTED};
 use crate::op::CastOp;
 use crate::{Op, ValueId};
 use luisac_ast::model::{self, ExprId, ExprKind, VariableId};
@@ -178,10 +178,16 @@ impl Lowerer<'_> {
                     self.error(UNSUPPORTED, "references to functions have no value at run time")
                 );
             }
-            ExprKind::CpuCustom { .. } => {
-                return Err(
-                    self.error(HOST_CALLBACK, "a host callback cannot be compiled ahead of time")
-                );
+            ExprKind::CpuCustom { argument, .. } => {
+                self.tasks.push(Task::Finish(expr));
+                if let Some(argument) = argument.expand() {
+                    let is_resource = self.types.is_resource(self.node(argument)?.ty);
+                    self.tasks.push(if is_resource {
+                        Task::Eval(argument)
+                    } else {
+                        Task::AddressOrCopy(argument)
+                    });
+                }
             }
             ExprKind::GpuCustom { .. } => {
                 return Err(self.error(NATIVE_SOURCE, "embedded device source cannot be compiled"));
@@ -216,6 +222,12 @@ impl Lowerer<'_> {
             }
             ExprKind::Call { op, callee, arguments, curve_bases } => {
                 let value = self.finish_call(node.ty, op, callee, arguments, curve_bases)?;
+                self.values.push(value);
+                return Ok(());
+            }
+            ExprKind::CpuCustom { argument, .. } => {
+                let argument = argument.expand().map(|_| self.pop()).transpose()?;
+                let value = self.call_back(argument, node.ty)?;
                 self.values.push(value);
                 return Ok(());
             }

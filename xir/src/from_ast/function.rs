@@ -1,5 +1,6 @@
 //! State of the lowering of one function: where instructions go, and what each variable is.
 
+use super::natives::Natives;
 use super::plan::Plan;
 use super::statements::{Frame, Jump};
 use super::{
@@ -18,6 +19,7 @@ use luisac_ast::model::{
 use luisac_ast::place::{self, Place};
 use luisac_ast::types::{TypeId, TypeTable};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// Result of a step of the lowering.
 pub(super) type Result<T> = std::result::Result<T, Diagnostics>;
@@ -42,6 +44,8 @@ pub(super) struct Lowerer<'a> {
     pub(super) types: &'a TypeTable,
     pub(super) ast: &'a model::Function,
     pub(super) plan: &'a Plan,
+    /// Declarations that all functions of the module share.
+    pub(super) natives: &'a RefCell<Natives>,
     pub(super) func: Function,
     id: model::FunctionId,
     /// Where instructions are appended; has a terminator already if not `open`.
@@ -70,6 +74,7 @@ impl<'a> Lowerer<'a> {
     pub(super) fn new(
         library: &'a Library,
         plan: &'a Plan,
+        natives: &'a RefCell<Natives>,
         id: model::FunctionId,
         options: &Options,
     ) -> Result<Lowerer<'a>> {
@@ -84,6 +89,7 @@ impl<'a> Lowerer<'a> {
             types: &library.types,
             ast,
             plan,
+            natives,
             func,
             id,
             block: entry,

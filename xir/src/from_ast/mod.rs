@@ -8,6 +8,9 @@
 //! Statements and expressions run on explicit work stacks (`statements.rs`, `expressions.rs`): no recursion, time and memory
 //! linear in the input. Statements after a jump are lowered into blocks that nothing reaches and then removed, so that mistakes
 //! in them are still found.
+//!
+//! What only the recording process has (native functions, host callbacks, addresses of variables) becomes a call of a declaration
+//! without a body (`natives.rs`).
 
 mod arguments;
 mod arithmetic;
@@ -20,6 +23,7 @@ mod constants;
 mod convert;
 mod expressions;
 mod function;
+mod natives;
 mod operators;
 mod pack;
 mod plan;
@@ -32,12 +36,15 @@ mod translation;
 mod tests;
 
 pub use codes::*;
+pub use natives::{ADDRESS_OF, CPU_CUSTOM};
 
 use crate::Module;
 use function::Lowerer;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::model::{FunctionId, Library};
+use natives::Natives;
 use plan::Plan;
+use std::cell::RefCell;
 
 /// What to lower, and how.
 #[derive(Clone, Debug, Default)]
@@ -87,14 +94,21 @@ fn lower_roots(
 ) -> Result<Module, Diagnostics> {
     let plan = Plan::new(library, roots)?;
     let mut module = Module { types: library.types.clone(), ..Module::new() };
+    let natives = RefCell::new(Natives::after(plan.order().len()));
     let mut errors = Diagnostics::new();
     for &id in plan.order() {
-        match Lowerer::new(library, &plan, id, options).and_then(Lowerer::run) {
+        match Lowerer::new(library, &plan, &natives, id, options).and_then(Lowerer::run) {
             Ok(function) => {
                 module.functions.push(function);
             }
             Err(mut found) => errors.0.append(&mut found.0),
         }
     }
-    if errors.is_empty() { Ok(module) } else { Err(errors) }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    for declaration in natives.into_inner().into_functions() {
+        module.functions.push(declaration);
+    }
+    Ok(module)
 }

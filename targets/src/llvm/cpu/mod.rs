@@ -108,6 +108,7 @@ fn emit(
     growth: Growth,
 ) -> Emit<Artifact> {
     let detail = Detail::parse(Some(&options.detail)).map_err(Box::new)?;
+    crate::check_externals(module, kernel)?;
     let split = match has_barrier(&module.functions[kernel]) {
         true => Some(split_kernel(module, kernel, options.bounds, growth)?),
         false => None,

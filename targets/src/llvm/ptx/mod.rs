@@ -98,6 +98,7 @@ fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
 
 fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
     let arch = Arch::parse(Some(&options.detail)).map_err(Box::new)?;
+    crate::check_externals(module, kernel)?;
     let device = PtxDevice { arch };
     let spec = MachineSpec {
         triple: "nvptx64-nvidia-cuda".to_string(),

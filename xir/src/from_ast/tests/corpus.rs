@@ -36,10 +36,7 @@ pub fn kernels(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// What the lowering of these kernels must be refused with.
-const REFUSED: [(&str, Code); 7] = [
-    ("cpu_callable/sort.json", HOST_CALLBACK),
-    ("native_include/kernel.json", EXTERNAL_CALL),
-    ("own/sizes_and_addresses.json", UNSUPPORTED),
+const REFUSED: [(&str, Code); 4] = [
     ("bugs/break_outside_loop.json", JUMP_OUTSIDE),
     ("bugs/continue_outside_loop.json", JUMP_OUTSIDE),
     ("bugs/duplicate_case_values.json", DUPLICATE_CASE),

@@ -6,6 +6,7 @@ mod corpus;
 mod depth;
 mod memory;
 mod mutations;
+mod natives;
 mod refusals;
 mod sketch;
 mod statements;

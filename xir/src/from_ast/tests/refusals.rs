@@ -102,9 +102,9 @@ fn shared_memory_belongs_to_kernels() {
 #[test]
 fn operations_without_a_form() {
     refused(UNSUPPORTED, |k| {
-        let a = k.local(FLOAT);
-        let address = k.call(CallOp::AddressOf, &[a], ULONG);
-        vec![k.effect(address)]
+        let depth = k.value_arg(FLOAT);
+        let set = k.call(CallOp::RasterSetZDepth, &[depth], VOID);
+        vec![k.effect(set)]
     });
     refused(ASYNC, |k| {
         let commit = k.call(CallOp::PipelineCommit, &[], VOID);

@@ -373,6 +373,11 @@ impl Builder<'_, '_> {
         if args.len() != callee.arguments.len() {
             return Err(malformed("a call passes another number of arguments than the callee has"));
         }
+        if !callee.has_body() {
+            let name: Box<str> = format!("the external function `{}`", callee.name).into();
+            self.emit(Code::NotHeld(name));
+            return Ok(());
+        }
         let mut call = Call {
             callee: self.compiler.number(id),
             actuals: Vec::new(),
