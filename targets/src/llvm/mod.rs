@@ -116,7 +116,7 @@ fn compile_here(
     initialise(&spec.triple);
     let context = Context::create();
     let mut cx = ModuleEmit::new(&context, module, kernel, options, device)?;
-    let machine = machine(spec, options.opt_level)?;
+    let machine = machine_for(spec, options.opt_level)?;
     cx.ir.module.set_triple(&machine.get_triple());
     cx.ir.module.set_data_layout(&machine.get_target_data().get_data_layout());
     cx.run()?;
@@ -138,6 +138,12 @@ fn compile_here(
         let text = cx.ir.module.print_to_string().to_string();
         texts.push(ExtraText { kind: "llvm-ir", extension: "ll", text });
     }
+    // Code generation for PTX takes time quadratic in the length of a block, except at the lowest level.
+    let machine = if cx.ir.longest_block() > LONG_BLOCK && options.opt_level != OptLevel::O0 {
+        machine_for(spec, OptLevel::O0)?
+    } else {
+        machine
+    };
     let write = |file| {
         machine
             .write_to_memory_buffer(&cx.ir.module, file)
@@ -163,7 +169,10 @@ fn text_of(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\0").unwrap_or(bytes)
 }
 
-fn machine(spec: &MachineSpec, level: OptLevel) -> Emit<TargetMachine> {
+/// Most instructions of a block for which the code generator works as it is told to.
+const LONG_BLOCK: usize = 6000;
+
+fn machine_for(spec: &MachineSpec, level: OptLevel) -> Emit<TargetMachine> {
     let triple = TargetTriple::create(&spec.triple);
     let target = Target::from_triple(&triple)
         .map_err(|e| internal(&format!("LLVM has no target for `{}`: {e}", spec.triple)))?;

@@ -163,6 +163,28 @@ impl Ir<'_> {
         }
         calls
     }
+    /// Instructions of the longest block of the module.
+    pub fn longest_block(&self) -> usize {
+        let mut longest = 0;
+        unsafe {
+            let mut f = LLVMGetFirstFunction(self.module.as_mut_ptr());
+            while !f.is_null() {
+                let mut block = LLVMGetFirstBasicBlock(f);
+                while !block.is_null() {
+                    let mut count = 0;
+                    let mut instruction = LLVMGetFirstInstruction(block);
+                    while !instruction.is_null() {
+                        count += 1;
+                        instruction = LLVMGetNextInstruction(instruction);
+                    }
+                    longest = longest.max(count);
+                    block = LLVMGetNextBasicBlock(block);
+                }
+                f = LLVMGetNextFunction(f);
+            }
+        }
+        longest
+    }
     /// Operand `index` of an instruction.
     pub fn operand(&self, instruction: Val, index: u32) -> Val {
         Val(unsafe { LLVMGetOperand(instruction.0, index) })
