@@ -45,6 +45,11 @@ pub trait Target: Send + Sync {
     fn details(&self) -> &'static [&'static str];
     /// The form of XIR that [`Target::emit`] takes.
     fn form(&self) -> InputForm;
+    /// Whether lanes of a wave come together wherever paths of the flat control flow meet, rather than at the merges of the
+    /// structured program: the code then needs the pass `keep_waves_in_loops` while it is structured.
+    fn lanes_meet_where_paths_meet(&self) -> bool {
+        false
+    }
     /// Whether the target holds an operation.
     fn supports(&self, op: Op) -> Support;
     /// Whether an operation on floats of this kind is left to the target, for a canonical detail; every other one is for
@@ -98,6 +103,10 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
     };
     let mut pipeline = luisac_passes::canned(&canned)?;
     pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
+    if target.lanes_meet_where_paths_meet() {
+        pipeline.steps.splice(0..0, Pipeline::parse("keep_waves_in_loops")?.steps);
+    }
+    pipeline.set_option("native", &native_operations(target, options.math));
     Ok(pipeline)
 }
 

@@ -10,6 +10,7 @@ mod elements;
 mod emitter;
 pub(crate) mod if_conversion;
 pub(crate) mod inline;
+pub(crate) mod keep_waves_in_loops;
 pub(crate) mod licm;
 pub(crate) mod local_forwarding;
 mod loops;

@@ -7,3 +7,4 @@ mod dce;
 mod memory;
 mod redundancy;
 mod values;
+mod waves;

@@ -4,7 +4,7 @@ use std::ffi::c_uint;
 
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
-use inkwell::llvm_sys::{LLVMInlineAsmDialect, LLVMLinkage};
+use inkwell::llvm_sys::{LLVMInlineAsmDialect, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 
 use super::{Callee, EMPTY, FUNCTION, Ir, Ty, Val, cstring};
 
@@ -163,27 +163,44 @@ impl Ir<'_> {
         }
         calls
     }
-    /// Instructions of the longest block of the module.
-    pub fn longest_block(&self) -> usize {
-        let mut longest = 0;
+    /// Calls `visit` with every block of the module.
+    fn each_block(&self, mut visit: impl FnMut(LLVMBasicBlockRef)) {
         unsafe {
             let mut f = LLVMGetFirstFunction(self.module.as_mut_ptr());
             while !f.is_null() {
                 let mut block = LLVMGetFirstBasicBlock(f);
                 while !block.is_null() {
-                    let mut count = 0;
-                    let mut instruction = LLVMGetFirstInstruction(block);
-                    while !instruction.is_null() {
-                        count += 1;
-                        instruction = LLVMGetNextInstruction(instruction);
-                    }
-                    longest = longest.max(count);
+                    visit(block);
                     block = LLVMGetNextBasicBlock(block);
                 }
                 f = LLVMGetNextFunction(f);
             }
         }
+    }
+    /// Instructions of the longest block of the module.
+    pub fn longest_block(&self) -> usize {
+        let mut longest = 0;
+        self.each_block(|block| longest = longest.max(instructions(block).count()));
         longest
+    }
+    /// The subtractions from zero of at most 16 bits.
+    pub fn narrow_negations(&self) -> Vec<Val> {
+        let mut found = Vec::new();
+        self.each_block(|block| unsafe {
+            for v in instructions(block) {
+                if LLVMGetInstructionOpcode(v) != LLVMOpcode::LLVMSub {
+                    continue;
+                }
+                let first = LLVMGetOperand(v, 0);
+                let ty = LLVMTypeOf(first);
+                let narrow = LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMIntegerTypeKind
+                    && LLVMGetIntTypeWidth(ty) <= 16;
+                if narrow && self.as_const_int(Val(first)) == Some(0) {
+                    found.push(Val(v));
+                }
+            }
+        });
+        found
     }
     /// Operand `index` of an instruction.
     pub fn operand(&self, instruction: Val, index: u32) -> Val {
@@ -238,4 +255,17 @@ impl Ir<'_> {
             Val(g)
         }
     }
+}
+
+/// The instructions of a block in order.
+fn instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
+    let mut next = unsafe { LLVMGetFirstInstruction(block) };
+    std::iter::from_fn(move || {
+        let here = next;
+        if here.is_null() {
+            return None;
+        }
+        next = unsafe { LLVMGetNextInstruction(here) };
+        Some(here)
+    })
 }

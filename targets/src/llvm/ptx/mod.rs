@@ -40,6 +40,9 @@ impl Target for Ptx {
     fn form(&self) -> InputForm {
         InputForm { structured: false, phis: true, scalarised: true }
     }
+    fn lanes_meet_where_paths_meet(&self) -> bool {
+        true
+    }
     fn supports(&self, op: Op) -> Support {
         crate::compute_core(op)
     }

@@ -31,9 +31,10 @@ fn active(cx: &ModuleEmit<'_, '_>) -> Val {
     cx.ir.intrinsic("llvm.nvvm.activemask", cx.ir.int(32), &[])
 }
 
+/// The lowest lane of a mask, which is never empty.
 fn first_lane(cx: &ModuleEmit<'_, '_>, mask: Val) -> Val {
     let ir = &cx.ir;
-    ir.intrinsic("llvm.cttz.i32", ir.int(32), &[mask, ir.const_bool(false)])
+    ir.intrinsic("llvm.cttz.i32", ir.int(32), &[mask, ir.const_bool(true)])
 }
 
 fn ballot(cx: &ModuleEmit<'_, '_>, mask: Val, condition: Val) -> Val {
