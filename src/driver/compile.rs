@@ -7,8 +7,7 @@ use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_passes::{Canned, Level, Pipeline, Report, RunOptions, TargetForm, canned};
 use luisac_targets::{Artifact, EmitOptions, OptLevel, Provenance, Target};
-use luisac_xir::op::ArithmeticOp;
-use luisac_xir::{FunctionId, FunctionKind, Module, Scalar};
+use luisac_xir::{FunctionId, FunctionKind, Module};
 
 /// What happens around the passes, beside the transformation itself.
 #[derive(Default)]
@@ -117,22 +116,20 @@ fn level(options: &CodeOptions) -> Level {
 /// # Errors
 /// Of `--passes`: what is wrong with it.
 pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipeline, Diagnostic> {
-    let (target, detail) = (choice.target, choice.detail.as_str());
-    let keeps = |op: &&ArithmeticOp| target.keeps_native(**op, Scalar::F32, options.math, detail);
-    let native: Vec<&'static str> = ArithmeticOp::ALL.iter().filter(keeps).map(|op| op.name()).collect();
-    let form = if target.form().structured { TargetForm::Structured } else { TargetForm::FlatScalar };
     match &options.passes {
         Some(text) => {
             let mut pipeline = Pipeline::parse(text)?;
             if options.math == MathMode::Fast {
                 pipeline.set_option("fast_math", "true");
             }
-            if !native.is_empty() {
-                pipeline.set_option("native", &native.join("|"));
-            }
+            let native = luisac_targets::native_operations(choice.target, options.math, &choice.detail);
+            pipeline.set_option("native", &native);
             Ok(pipeline)
         }
-        None => canned(&Canned { level: level(options), form, fast_math: options.math == MathMode::Fast, native }),
+        None => luisac_targets::pipeline(
+            choice.target,
+            &EmitOptions { math: options.math, opt_level: options.opt_level, ..EmitOptions::new(choice.detail.as_str()) },
+        ),
     }
 }
 

@@ -106,7 +106,6 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
     if target.lanes_meet_where_paths_meet() {
         pipeline.steps.splice(0..0, Pipeline::parse("keep_waves_in_loops")?.steps);
     }
-    pipeline.set_option("native", &native_operations(target, options.math));
     Ok(pipeline)
 }
 
