@@ -4,6 +4,7 @@
 #![cfg(feature = "llvm")]
 
 mod case;
+mod random;
 
 use std::path::{Path, PathBuf};
 
