@@ -60,7 +60,7 @@ impl FnEmit<'_, '_, '_> {
         }
         let local =
             !func.is_resource(base) && func.scopes_of(base) == luisac_xir::op::Scopes::LOCAL;
-        if local {
+        if local || self.cx.device.is_undisturbed(self, base) {
             return self.local_update(op, word, &operands).map(|v| Some(Value::scalar(v)));
         }
         self.guarded(present, |f| f.atomic_at(op, word, &operands).map(|v| Some(Value::scalar(v))))

@@ -2,7 +2,7 @@
 
 use luisac_ast::types::Scalar;
 use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
-use luisac_xir::{FunctionId, InstId};
+use luisac_xir::{FunctionId, InstId, ValueId};
 
 use super::function::FnEmit;
 use super::ir::{AccessGroup, Scope, Val};
@@ -77,6 +77,15 @@ pub trait Device: Sync {
     ) -> Option<Val> {
         let _ = (f, size, align, taken);
         None
+    }
+    /// Whether nothing else can touch an lvalue during an instruction, so that an atomic needs no atomic instruction.
+    fn is_undisturbed(&self, f: &FnEmit<'_, '_, '_>, place: ValueId) -> bool {
+        let _ = (f, place);
+        false
+    }
+    /// Whether LLVM shall look for vectors in straight-line code.
+    fn has_vectors(&self) -> bool {
+        false
     }
     /// The access group of what an instruction reads and writes, if the threads of the block do it independently.
     fn access_group(&self, f: &FnEmit<'_, '_, '_>, inst: InstId) -> Option<AccessGroup> {

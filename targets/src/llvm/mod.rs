@@ -204,6 +204,7 @@ fn optimise(cx: &ModuleEmit<'_, '_>, machine: &TargetMachine, level: OptLevel) -
         OptLevel::O3 => "default<O3>",
     };
     let options = PassBuilderOptions::create();
+    options.set_loop_slp_vectorization(cx.device.has_vectors());
     cx.ir
         .module
         .run_passes(passes, machine, options)

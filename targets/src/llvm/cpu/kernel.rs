@@ -105,6 +105,13 @@ impl Device for CpuDevice<'_> {
         let offset = take_scratch(f.cx, size, align);
         Some(f.cx.ir.in_entry(|| f.cx.ir.offset_const(scratch, offset)))
     }
+    fn is_undisturbed(&self, f: &FnEmit<'_, '_, '_>, place: ValueId) -> bool {
+        // The threads of a block run one after another, and scratch memory is of one block.
+        !f.func.is_resource(place) && self.is_common(f, place)
+    }
+    fn has_vectors(&self) -> bool {
+        true
+    }
     fn access_group(&self, f: &FnEmit<'_, '_, '_>, inst: InstId) -> Option<AccessGroup> {
         let func = f.func;
         let args = func.args(inst);
