@@ -88,3 +88,29 @@ pub fn check_externals(module: &Module, kernel: FunctionId) -> Result<(), Box<Di
         .with_help(help);
     Err(Box::new(error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refusal(callee: &str) -> Option<String> {
+        let text = format!(
+            "module;\nkernel @k block(32, 1, 1) () {{\nb0:\ncall @c()\nreturn\n}}\n\
+             callable @c() {{\nb0:\ncall @x()\nreturn\n}}\n{callee}\nexternal @unused();\n"
+        );
+        let module = luisac_xir::text::parse(&text).expect("a module");
+        let kernel = module.kernels().next().expect("a kernel");
+        check_externals(&module, kernel).err().map(|e| {
+            assert_eq!(e.code, errors::EXTERNAL_FUNCTION);
+            format!("{} ({})", e.message, e.help.unwrap_or_default())
+        })
+    }
+
+    #[test]
+    fn only_functions_without_a_body_that_a_kernel_reaches_are_refused() {
+        assert_eq!(refusal("callable @x() {\nb0:\nreturn\n}"), None);
+        let found = refusal("external @x();").expect("a refusal");
+        assert!(found.contains("`x`") && found.contains("as a callable"), "{found}");
+    }
+}
