@@ -7,7 +7,7 @@
 use luisac_xir::{FunctionId, Module};
 
 use super::CpuDevice;
-use super::split::{FIRST_STATE, Region, Split};
+use super::split::{FIRST_STATE, Region, Slot, Split};
 use crate::errors;
 use crate::llvm::Emit;
 use crate::llvm::device::Device;
@@ -146,11 +146,18 @@ fn threads(
     }
 }
 
+/// A slot: the first thread's place, bytes from a thread to the next, bytes of the slot, and alignment.
+struct Place {
+    first: Val,
+    stride: u64,
+    size: u64,
+    align: u32,
+}
+
 /// Where the memory of a block lies in its scratch memory, as offsets in bytes.
 struct Places {
     shared: Vec<Val>,
-    /// First thread's place of each slot, bytes from a thread to the next, and alignment.
-    slots: Vec<(Val, u64, u32)>,
+    slots: Vec<Place>,
     /// One byte a thread: it has ended.
     ended: Option<Val>,
 }
@@ -174,12 +181,33 @@ impl Places {
             shared_bytes = shared_bytes.next_multiple_of(types.align(ty).into()) + types.size(ty);
             shared.push(place(types.size(ty), types.align(ty)));
         }
-        let mut slots = Vec::new();
-        for slot in &split.slots {
-            let align = types.align(slot.ty);
-            let stride = types.size(slot.ty).max(1).next_multiple_of(align.into());
-            slots.push((place(stride.saturating_mul(threads), align), stride, align));
-        }
+        let slots = if split.loops {
+            // One record a thread: neighbours in it can be one vector while a loop of the region runs.
+            let (mut offsets, mut size) = (Vec::new(), 0u64);
+            for slot in &split.slots {
+                let offset = size.next_multiple_of(types.align(slot.ty).into());
+                offsets.push(offset);
+                size = offset.saturating_add(types.size(slot.ty));
+            }
+            let stride = size.next_multiple_of(if size >= 64 { 64 } else { 16 });
+            let first = super::kernel::take_scratch(cx, stride.saturating_mul(threads), 64);
+            let slot = |(slot, &offset): (&Slot, &u64)| Place {
+                first: cx.ir.offset_const(start.scratch, first.saturating_add(offset)),
+                stride,
+                size: types.size(slot.ty),
+                align: align_at(64, offset).min(align_at(64, stride)),
+            };
+            split.slots.iter().zip(&offsets).map(slot).collect()
+        } else {
+            // One array a slot: neighbouring threads can be lanes of a vector.
+            let slot = |slot: &Slot| {
+                let align = types.align(slot.ty);
+                let stride = types.size(slot.ty).max(1).next_multiple_of(align.into());
+                let first = place(stride.saturating_mul(threads), align);
+                Place { first, stride, size: types.size(slot.ty), align }
+            };
+            split.slots.iter().map(slot).collect()
+        };
         let ended = split.ends_early().then(|| place(threads, 1));
         cx.shared_bytes = shared_bytes;
         if cx.scratch_bytes.get() > MAX_SCRATCH {
@@ -323,7 +351,7 @@ impl Regions<'_> {
             .places
             .slots
             .iter()
-            .map(|&(base, stride, _)| ir.offset_in(base, ir.mul_nuw(thread, ir.const_u64(stride))))
+            .map(|p| ir.offset_in(p.first, ir.mul_nuw(thread, ir.const_u64(p.stride))))
             .collect();
         let zeroed = self.split.slots.iter().any(|s| s.zeroed);
         if !at_entry || !zeroed {
@@ -335,12 +363,10 @@ impl Regions<'_> {
             ir.at_end(clear);
             after
         });
-        for ((slot, &p), &(_, stride, align)) in
-            self.split.slots.iter().zip(&pointers).zip(&self.places.slots)
-        {
+        for ((slot, &p), place) in self.split.slots.iter().zip(&pointers).zip(&self.places.slots) {
             if slot.zeroed {
                 ir.set_group(cx.independent.get());
-                ir.clear(p, stride, align_at(align, stride));
+                ir.clear(p, place.size, place.align);
                 ir.set_group(None);
             }
         }

@@ -76,6 +76,8 @@ pub struct Split {
     pub shared: Vec<TypeId>,
     /// What threads keep.
     pub slots: Vec<Slot>,
+    /// Some region has a loop of its own, so that the threads that run it do not become lanes of vectors.
+    pub loops: bool,
 }
 
 impl Split {

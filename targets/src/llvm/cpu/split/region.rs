@@ -35,6 +35,7 @@ pub(super) fn build(
         regions: Vec::new(),
         shared: shared.iter().map(|&(_, ty)| ty).collect(),
         slots: frame.slots.clone(),
+        loops: has_loop(cut),
     };
     for states in groups {
         let copier = Copier::new(cut, &frame, &shared, &states);
@@ -80,6 +81,18 @@ fn groups(cut: &Cut, growth: Growth) -> Vec<Vec<u32>> {
         }
     }
     states.map(|s| vec![s]).collect()
+}
+
+/// Whether there is a cycle without a barrier.
+fn has_loop(cut: &Cut) -> bool {
+    // In a reverse post-order of a graph without cycles every edge leads forward.
+    let order = reachable(cut, &cut.starts);
+    let mut number: SecondaryMap<BlockId, usize> = SecondaryMap::new();
+    for (i, &block) in order.iter().enumerate() {
+        number[block] = i;
+    }
+    let mut inner = order.iter().filter(|&&b| cut.after[b] == 0);
+    inner.any(|&b| cut.func.successors(b).iter().any(|&s| number[s] <= number[b]))
 }
 
 /// The blocks from some starts up to the next barriers, in reverse post-order.
