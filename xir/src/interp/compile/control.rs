@@ -116,9 +116,8 @@ impl Builder<'_, '_> {
         for phi in function.phis(to) {
             let incoming = function.inst_blocks(phi).iter().position(|&b| b == from);
             let incoming = incoming.and_then(|i| function.args(phi).get(i).copied());
-            let (Some(value), Some(result)) = (incoming, function.result(phi)) else {
-                return Err(malformed("a phi lacks a predecessor"));
-            };
+            // Blocks that nothing reaches have no entry; their edges are never taken.
+            let (Some(value), Some(result)) = (incoming, function.result(phi)) else { continue };
             let count = self.count_of(result)?;
             let (src, dst) = (self.src(value)?, self.rows.row(result, count));
             if src != Src::Row(dst) {
