@@ -10,27 +10,22 @@ use luisac_xir::{FunctionId, Module, from_ast};
 
 /// Pipelines beside the canned ones: each pass where it may stand alone, and odd orders.
 const PIPELINES: &[&str] = &[
-    "@O0-flat-scalar",
-    "@O1-flat-scalar",
-    "@O2-flat-scalar",
-    "@O3-flat-scalar",
+    "keep_waves_in_loops,@O0-flat-scalar",
+    "keep_waves_in_loops,@O1-flat-scalar",
+    "keep_waves_in_loops,@O2-flat-scalar",
+    "keep_waves_in_loops,@O3-flat-scalar",
     "@O2-structured",
-    "@O2-flat-scalar{native=sqrt}",
+    "keep_waves_in_loops,@O2-flat-scalar{native=sqrt}",
     "inline,sroa,dce",
     "mem2reg,const_fold,phi_cleanup,dce",
     "sroa,mem2reg,scalarizer,const_fold,dce",
     "scalarizer",
     "@basic",
     "sroa,@post_inline_cleanup,mem2reg,@post_restructure_cleanup,licm,sccp,dce",
-    "destructure_cfg,inline{inline_all=true},mem2reg,@ssa,simplify_cfg,fix(if_conversion,simplify_cfg,gvn,sccp,licm,dce)",
-    "destructure_cfg,scalarizer,lower_math,mem2reg,fix(const_fold,dce,phi_cleanup,simplify_cfg)",
-    "destructure_cfg,simplify_cfg,inline{inline_all=true},simplify_cfg,dce",
+    "keep_waves_in_loops,destructure_cfg,inline{inline_all=true},mem2reg,@ssa,simplify_cfg,fix(if_conversion,simplify_cfg,gvn,sccp,licm,dce)",
+    "keep_waves_in_loops,destructure_cfg,scalarizer,lower_math,mem2reg,fix(const_fold,dce,phi_cleanup,simplify_cfg)",
+    "keep_waves_in_loops,destructure_cfg,simplify_cfg,inline{inline_all=true},simplify_cfg,dce",
 ];
-
-/// Kernels whose meaning hangs on the structure of their control flow, for the flat pipelines: which lanes of a wave are together
-/// in an arm that ends in a return inside a loop, and that threads in another arm have ended when a barrier is reached. Branches
-/// do not say it; hardware does it, the interpreter does not.
-const STRUCTURE_MATTERS: &[&str] = &["waterfall_with_wave_masks", "ended_threads_hold_nobody_up"];
 
 fn lower(case: &Case) -> Option<(Module, FunctionId)> {
     let bytes = std::fs::read(&case.kernel).ok()?;
@@ -82,10 +77,6 @@ fn check_folder(folder: &str, left_out: &[&str]) {
             continue;
         }
         for pipeline in PIPELINES {
-            let is_flat = pipeline.contains("flat") || pipeline.contains("destructure");
-            if is_flat && STRUCTURE_MATTERS.contains(&case.name.as_str()) {
-                continue;
-            }
             match run(case, pipeline) {
                 Ok(ran) => right += usize::from(ran),
                 Err(error) => wrong.push(format!("{} `{pipeline}`: {error}", case.name)),
