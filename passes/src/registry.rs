@@ -19,6 +19,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<algebraic_simplify::AlgebraicSimplify>(),
     Pass::function::<sccp::Sccp>(),
     Pass::function::<licm::Licm>(),
+    Pass::function::<loop_unroll::LoopUnroll>(),
     Pass::function::<if_conversion::IfConversion>(),
     Pass::function::<value_numbering::EarlyCse>(),
     Pass::function::<value_numbering::Gvn>(),

@@ -18,6 +18,7 @@ const PIPELINES: &[&str] = &[
     "@O2-structured",
     "@O3-structured",
     "@basic",
+    "destructure_cfg,simplify_cfg,inline{inline_all=true},sroa,mem2reg,loop_unroll{max_insts=2000},sccp,simplify_cfg,dce",
     "inline,sroa,mem2reg,scalarizer,const_fold,gvn,dce",
     "mem2reg,@post_restructure_cleanup,licm,sccp,phi_cleanup,dce",
     "destructure_cfg,inline{inline_all=true},sroa,mem2reg,@ssa,simplify_cfg,fix(if_conversion,simplify_cfg,gvn,sccp,licm,dce)",

@@ -13,6 +13,7 @@ pub(crate) mod inline;
 pub(crate) mod keep_waves_in_loops;
 pub(crate) mod licm;
 pub(crate) mod local_forwarding;
+pub(crate) mod loop_unroll;
 mod loops;
 pub(crate) mod lower_math;
 pub(crate) mod mem2reg;

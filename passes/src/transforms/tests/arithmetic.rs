@@ -243,3 +243,50 @@ fn keeps_arms_with_effects() {
         return",
     );
 }
+
+#[test]
+fn unrolls_short_loops_away() {
+    becomes(
+        "loop_unroll,sccp,simplify_cfg",
+        "b0:
+        br b1
+        b1:
+        %4: u32 = phi (u32 0, b0), (%7, b2)
+        %5: f32 = phi (%3, b0), (%8, b2)
+        %6: bool = arithmetic binary_less %4, u32 2
+        cond_br %6, b2, b3
+        b2:
+        resource_write buffer_write %0, %4, %5
+        %7: u32 = arithmetic binary_add %4, u32 1
+        %8: f32 = arithmetic binary_mul %5, %3
+        br b1
+        b3:
+        resource_write buffer_write %0, u32 9, %5
+        return",
+        "b0:
+        resource_write buffer_write %0, u32 0, %3
+        %4: f32 = arithmetic binary_mul %3, %3
+        resource_write buffer_write %0, u32 1, %4
+        %5: f32 = arithmetic binary_mul %4, %3
+        resource_write buffer_write %0, u32 9, %5
+        return",
+    );
+}
+
+#[test]
+fn keeps_loops_of_unknown_length() {
+    stays(
+        "loop_unroll",
+        "b0:
+        br b1
+        b1:
+        %4: u32 = phi (u32 0, b0), (%6, b2)
+        %5: bool = arithmetic binary_less %4, %1
+        cond_br %5, b2, b3
+        b2:
+        %6: u32 = arithmetic binary_add %4, u32 1
+        br b1
+        b3:
+        return",
+    );
+}
