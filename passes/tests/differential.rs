@@ -21,7 +21,7 @@ const PIPELINES: &[&str] = &[
     "sroa,mem2reg,scalarizer,const_fold,dce",
     "scalarizer",
     "@basic",
-    "destructure_cfg,simplify_cfg,inline{inline_all=true},sroa,mem2reg,scalarizer,loop_unroll{max_insts=4000},sccp,simplify_cfg",
+    "keep_waves_in_loops,destructure_cfg,simplify_cfg,inline{inline_all=true},sroa,mem2reg,scalarizer,loop_unroll{max_insts=4000},sccp,simplify_cfg",
     "sroa,@post_inline_cleanup,mem2reg,@post_restructure_cleanup,licm,sccp,dce",
     "keep_waves_in_loops,destructure_cfg,inline{inline_all=true},mem2reg,@ssa,simplify_cfg,fix(if_conversion,simplify_cfg,gvn,sccp,licm,dce)",
     "keep_waves_in_loops,destructure_cfg,scalarizer,lower_math,mem2reg,fix(const_fold,dce,phi_cleanup,simplify_cfg)",
