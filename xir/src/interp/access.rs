@@ -17,6 +17,8 @@ use crate::op::AtomicOp;
 
 pub(super) const MISSED: u64 = 1 << 63;
 pub(super) const SHARED: u64 = 1 << 62;
+/// Misses of one block that are kept apart.
+const MAX_MISSES: usize = 1 << 20;
 
 /// A pointer `by` scalars further; a miss stays one.
 pub(super) fn advance(pointer: u64, by: u64) -> u64 {
@@ -82,6 +84,10 @@ impl Machine<'_> {
             Ok(offset) => advance(base, offset),
             Err(_) if base & MISSED != 0 => base,
             Err(miss) => {
+                // Few are ever used: the last place serves for all that do not fit.
+                if self.misses.len() == MAX_MISSES {
+                    self.misses.pop();
+                }
                 self.misses.push(miss);
                 MISSED | (self.misses.len() as u64 - 1)
             }

@@ -38,13 +38,12 @@ pub enum FaultKind {
     #[error("{0} is read in shared memory before anything was written there")]
     Uninitialised(Memory),
     /// Two threads touch the same memory, at least one writes, and no barrier of their block lies between.
-    #[error(
-        "data race: a {access} of {memory} at byte {offset} meets a {earlier} by thread {other:?}"
-    )]
+    #[error("data race: {access} of {memory}{} meets {earlier}{}", byte(*.offset), thread(*.other))]
     Race {
         memory: Memory,
-        offset: u64,
-        /// `read`, `write` or `atomic operation`.
+        /// First byte of the access; none in shared memory.
+        offset: Option<u64>,
+        /// `a read`, `a write` or `an atomic operation`.
         access: &'static str,
         earlier: &'static str,
         /// Dispatch id of the other thread, if it is known which one.
@@ -83,6 +82,14 @@ pub enum FaultKind {
     /// A module that the verifier refuses.
     #[error("the function is malformed: {0}")]
     Malformed(Box<str>),
+}
+
+fn byte(offset: Option<u64>) -> String {
+    offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default()
+}
+
+fn thread(id: Option<[u32; 3]>) -> String {
+    id.map(|[x, y, z]| format!(" by the thread ({x}, {y}, {z})")).unwrap_or_default()
 }
 
 fn message(text: &str) -> String {

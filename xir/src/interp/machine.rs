@@ -251,7 +251,7 @@ impl<'a> Machine<'a> {
         let Some(Some(shadow)) = self.shadows.get_mut(argument as usize) else { return Ok(()) };
         match shadow.access(access, at, size, now) {
             None => Ok(()),
-            Some(met) => self.race(self.argument(argument), at, access, met, lane),
+            Some(met) => self.race(self.argument(argument), Some(at), access, met, lane),
         }
     }
 
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
         let Some(shadow) = &mut self.shared_shadow else { return Ok(()) };
         match shadow.access(access, cell, 1, now) {
             None => Ok(()),
-            Some(met) => self.race(self.variable(label), cell, access, met, lane),
+            Some(met) => self.race(self.variable(label), None, access, met, lane),
         }
     }
 
@@ -270,7 +270,7 @@ impl<'a> Machine<'a> {
     fn race(
         &self,
         memory: Memory,
-        offset: u64,
+        offset: Option<u64>,
         access: Access,
         met: super::race::Met,
         lane: usize,

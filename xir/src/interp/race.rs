@@ -15,9 +15,9 @@ pub(super) enum Access {
 impl Access {
     pub fn name(self) -> &'static str {
         match self {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::Atomic => "atomic operation",
+            Access::Read => "a read",
+            Access::Write => "a write",
+            Access::Atomic => "an atomic operation",
         }
     }
 }

@@ -235,7 +235,7 @@ fn barriers_order_shared_memory() {
     let without = exchange.replace("thread_group synchronize_block\n", "");
     let race = faults(&without, "L0703");
     assert!(
-        matches!(race.kind, FaultKind::Race { access: "read", other: Some([1, 0, 0]), .. }),
+        matches!(race.kind, FaultKind::Race { access: "a read", other: Some([1, 0, 0]), .. }),
         "{race}"
     );
     let unwritten = exchange.replace("store %4, %1\n", "");
