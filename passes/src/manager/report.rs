@@ -1,5 +1,7 @@
 //! What a pipeline did, as data. The JSON form is described by `docs/json/report.schema.json`.
 
+use crate::codes;
+use luisac_ast::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -40,6 +42,21 @@ impl Report {
     /// Whether every group reached its fixed point.
     pub fn succeeded(&self) -> bool {
         self.flat().iter().all(|run| run.converged)
+    }
+
+    /// A warning for each group that did not reach its fixed point.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let stuck = self.flat().into_iter().filter(|run| !run.converged);
+        stuck
+            .map(|run| {
+                let message = format!(
+                    "`{}` still changed the module in the last of {} rounds",
+                    run.name, run.invocations
+                );
+                Diagnostic::warning(codes::NOT_CONVERGED, message)
+                    .with_help("raise `max`, or leave it as it is: the module is valid")
+            })
+            .collect()
     }
 
     /// Whether anything changed.

@@ -159,4 +159,5 @@ fn a_group_that_does_not_settle_says_so() {
     let pipeline = Pipeline::parse("fix(simplify_cfg;max=1)").unwrap();
     let report = pipeline.run(&mut module, Default::default()).unwrap();
     assert!(report.runs[0].iteration_limit_reached && !report.succeeded());
+    assert_eq!(report.warnings()[0].code, codes::NOT_CONVERGED);
 }

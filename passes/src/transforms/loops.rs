@@ -16,6 +16,8 @@ pub(crate) struct Loop {
     pub preheader: Option<BlockId>,
     /// The blocks that lead back to the header.
     pub latches: Vec<BlockId>,
+    /// Times of entry and exit of a walk over the forest.
+    interval: (u32, u32),
 }
 
 /// All natural loops.
@@ -50,7 +52,7 @@ impl Loops {
                 _ => None,
             };
             let mut pending = latches.clone();
-            found.loops.push(Loop { parent: None, depth: 0, preheader, latches });
+            found.loops.push(Loop { parent: None, depth: 0, preheader, latches, interval: (0, 0) });
             while let Some(block) = pending.pop() {
                 match found.innermost[block].checked_sub(1) {
                     None => {
@@ -74,13 +76,35 @@ impl Loops {
                 found.innermost[header] = number + 1;
             }
         }
-        // Outer loops have higher numbers.
-        for number in (0..found.loops.len()).rev() {
-            let parent = found.loops[number].parent;
-            let depth = parent.map_or(0, |p| found.loops[p as usize].depth) + 1;
-            found.loops[number].depth = depth;
-        }
+        found.number_forest();
         found
+    }
+
+    fn number_forest(&mut self) {
+        // Outer loops have higher numbers.
+        for number in (0..self.loops.len()).rev() {
+            let parent = self.loops[number].parent;
+            let depth = parent.map_or(0, |p| self.loops[p as usize].depth) + 1;
+            self.loops[number].depth = depth;
+        }
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.loops.len()];
+        let mut pending: Vec<(u32, bool)> = Vec::new();
+        for (number, l) in self.loops.iter().enumerate() {
+            match l.parent {
+                Some(parent) => children[parent as usize].push(number as u32),
+                None => pending.push((number as u32, false)),
+            }
+        }
+        let mut time = 0;
+        while let Some((number, left)) = pending.pop() {
+            let interval = &mut self.loops[number as usize].interval;
+            *(if left { &mut interval.1 } else { &mut interval.0 }) = time;
+            time += 1;
+            if !left {
+                pending.push((number, true));
+                pending.extend(children[number as usize].iter().map(|&c| (c, false)));
+            }
+        }
     }
 
     /// The innermost loop that a block is in.
@@ -88,19 +112,28 @@ impl Loops {
         self.innermost[block].checked_sub(1)
     }
 
-    /// Depth of the innermost loop that is around both.
+    /// Whether the first loop is around the second, or is it.
+    fn is_around(&self, outer: u32, inner: u32) -> bool {
+        let (outer, inner) =
+            (self.loops[outer as usize].interval, self.loops[inner as usize].interval);
+        outer.0 <= inner.0 && inner.1 <= outer.1
+    }
+
+    /// Depth of the innermost loop that is around both; costs the levels from `a` up to it.
     pub fn common_depth(&self, a: Option<u32>, b: Option<u32>) -> u32 {
-        let (mut a, mut b) = (a, b);
-        while a != b {
-            let depth = |l: Option<u32>| l.map_or(0, |l| self.loops[l as usize].depth);
-            let up = |l: Option<u32>| l.and_then(|l| self.loops[l as usize].parent);
-            if depth(a) >= depth(b) {
-                a = up(a);
-            } else {
-                b = up(b);
+        let Some(b) = b else { return 0 };
+        let mut at = a;
+        while let Some(number) = at {
+            let this = &self.loops[number as usize];
+            if self.is_around(number, b) {
+                return this.depth;
             }
+            if self.is_around(b, number) {
+                return self.loops[b as usize].depth;
+            }
+            at = this.parent;
         }
-        a.map_or(0, |l| self.loops[l as usize].depth)
+        0
     }
 }
 
