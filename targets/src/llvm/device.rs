@@ -60,8 +60,10 @@ pub trait Device: Sync {
     }
     /// Makes the entry point of the kernel; callables are declared already, and their bodies follow.
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()>;
-    /// Rewrites the module after LLVM's passes, before machine code is made.
-    fn after_passes(&self, _cx: &ModuleEmit<'_, '_>) {}
+    /// Rewrites the finished code.
+    fn after_code(&self, code: Vec<u8>) -> Vec<u8> {
+        code
+    }
     /// Scope of atomics on buffers and in shared memory.
     fn atomic_scope(&self, shared: bool) -> Scope;
     /// Whether a float atomic add is exact in hardware, subnormals included; else it is a loop.

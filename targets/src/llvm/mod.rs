@@ -132,7 +132,6 @@ fn compile_here(
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }
     optimise(&cx, &machine, options.opt_level)?;
-    device.after_passes(&cx);
     let mut texts = Vec::new();
     if options.llvm_ir {
         let text = cx.ir.module.print_to_string().to_string();
@@ -161,7 +160,8 @@ fn compile_here(
     let buffer = write(spec.file)?;
     let bytes = buffer.as_slice();
     let code = if spec.file == FileType::Assembly { text_of(bytes) } else { bytes };
-    Ok(Artifact { code: code.to_vec(), extension: spec.extension, metadata, texts })
+    let code = device.after_code(code.to_vec());
+    Ok(Artifact { code, extension: spec.extension, metadata, texts })
 }
 
 /// A text without the zero byte that LLVM's buffers may end in.

@@ -4,7 +4,7 @@ use std::ffi::c_uint;
 
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
-use inkwell::llvm_sys::{LLVMInlineAsmDialect, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMInlineAsmDialect, LLVMLinkage};
 
 use super::{Callee, EMPTY, FUNCTION, Ir, Ty, Val, cstring};
 
@@ -146,23 +146,6 @@ impl Ir<'_> {
 
     // ---- finished code
 
-    /// The calls of the function of this name.
-    pub fn calls_of(&self, name: &str) -> Vec<Val> {
-        let text = cstring(name);
-        let mut calls = Vec::new();
-        unsafe {
-            let f = LLVMGetNamedFunction(self.module.as_mut_ptr(), text.as_ptr());
-            let mut one = if f.is_null() { std::ptr::null_mut() } else { LLVMGetFirstUse(f) };
-            while !one.is_null() {
-                let user = LLVMGetUser(one);
-                if !LLVMIsACallInst(user).is_null() {
-                    calls.push(Val(user));
-                }
-                one = LLVMGetNextUse(one);
-            }
-        }
-        calls
-    }
     /// Calls `visit` with every block of the module.
     fn each_block(&self, mut visit: impl FnMut(LLVMBasicBlockRef)) {
         unsafe {
@@ -183,41 +166,6 @@ impl Ir<'_> {
         self.each_block(|block| longest = longest.max(instructions(block).count()));
         longest
     }
-    /// The subtractions from zero of at most 16 bits.
-    pub fn narrow_negations(&self) -> Vec<Val> {
-        let mut found = Vec::new();
-        self.each_block(|block| unsafe {
-            for v in instructions(block) {
-                if LLVMGetInstructionOpcode(v) != LLVMOpcode::LLVMSub {
-                    continue;
-                }
-                let first = LLVMGetOperand(v, 0);
-                let ty = LLVMTypeOf(first);
-                let narrow = LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMIntegerTypeKind
-                    && LLVMGetIntTypeWidth(ty) <= 16;
-                if narrow && self.as_const_int(Val(first)) == Some(0) {
-                    found.push(Val(v));
-                }
-            }
-        });
-        found
-    }
-    /// Operand `index` of an instruction.
-    pub fn operand(&self, instruction: Val, index: u32) -> Val {
-        Val(unsafe { LLVMGetOperand(instruction.0, index) })
-    }
-    /// Instructions go before this one.
-    pub fn before(&self, instruction: Val) {
-        unsafe { LLVMPositionBuilderBefore(self.builder, instruction.0) }
-    }
-    /// Puts a value in the place of an instruction.
-    pub fn replace(&self, instruction: Val, by: Val) {
-        unsafe {
-            LLVMReplaceAllUsesWith(instruction.0, by.0);
-            LLVMInstructionEraseFromParent(instruction.0);
-        }
-    }
-
     // ---- globals
 
     /// A constant of these bytes, private to the module.

@@ -79,8 +79,8 @@ impl Device for PtxDevice {
         FnEmit::new(cx, kernel, launch, arguments, None).run()
     }
 
-    fn after_passes(&self, cx: &ModuleEmit<'_, '_>) {
-        super::guard::after_passes(cx);
+    fn after_code(&self, code: Vec<u8>) -> Vec<u8> {
+        super::guard::rewrite(code)
     }
 
     fn atomic_scope(&self, shared: bool) -> Scope {
