@@ -91,3 +91,28 @@ fn random_kernels_keep_their_results() {
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(ran * 2 > rounds, "most kernels say nothing");
 }
+
+#[test]
+fn any_amount_of_fuel_gives_a_right_module() {
+    let pipelines = [
+        "@O3-flat-scalar",
+        "@O3-structured",
+        "destructure_cfg,mem2reg,@ssa,simplify_cfg,loop_unroll",
+    ];
+    for seed in 0..6 {
+        let module = module(seed);
+        let Ok(expected) = run(&module) else { continue };
+        for (pipeline, fuel) in
+            pipelines.iter().flat_map(|p| [0, 3, 17, 60, 150, 400].map(|f| (p, f)))
+        {
+            let mut after = module.clone();
+            let options = RunOptions { verify_each: true, fuel: Some(fuel), after: None };
+            let result = Pipeline::parse(pipeline).unwrap().run(&mut after, options);
+            assert!(result.is_ok(), "seed {seed}, `{pipeline}`, fuel {fuel}: {result:?}");
+            assert!(
+                run(&after).as_ref() == Ok(&expected),
+                "seed {seed}, `{pipeline}`, fuel {fuel}"
+            );
+        }
+    }
+}
