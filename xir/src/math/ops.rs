@@ -5,8 +5,8 @@
 //! it into instructions. As every operation is exactly defined (IEEE 754, round to nearest even, no
 //! contraction, no reassociation, subnormals kept), all implementations give the same bits.
 //!
-//! An emitter must keep these operations strict under every math mode: the error-free
-//! transformations below them break when an addition is reassociated.
+//! An emitter must keep these operations strict under precise, and never reassociate under any math mode;
+//! under fast it may contract products into sums (`docs/math.md` says what that costs).
 
 /// The type of a primitive value. Words carry no sign; the operation says how it reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
