@@ -177,6 +177,9 @@ impl Job<'_> {
     }
 
     fn write(&self, files: &[PathBuf], outputs: Vec<Output>) -> Result<(), Failure> {
+        if outputs.is_empty() {
+            return Ok(());
+        }
         self.refuse_clashes(&outputs)?;
         let artifacts = outputs.iter().filter(|o| o.is_artifact).count();
         let single = artifacts == 1 || (artifacts == 0 && outputs.len() == 1);

@@ -254,7 +254,7 @@ def main():
             ptx = f'{folder}/{name}.ptx'
             if only and name not in only.split(','):
                 continue
-            if json.load(open(path))['expect'].get('error') or not os.path.exists(ptx):
+            if json.load(open(path))['expect'].get('error') or not os.path.isfile(ptx):
                 skipped += 1
                 continue
             cases.append((name, ptx, path))
