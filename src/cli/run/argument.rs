@@ -5,6 +5,7 @@ use super::npy::{Array, Element};
 use super::picture;
 use luisac_artifact::{PixelStorage, TexelKind};
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
+use luisac_xir::math::scalar;
 use std::path::Path;
 
 /// What a kernel takes at one position.
@@ -297,7 +298,7 @@ fn generate(
 fn iota(scalar: Scalar, position: u64) -> u64 {
     match scalar {
         Scalar::Bool => position & 1,
-        Scalar::F16 => half::f16::from_f64(position as f64).to_bits().into(),
+        Scalar::F16 => scalar::f64_to_f16(position as f64).into(),
         Scalar::F32 => (position as f32).to_bits().into(),
         Scalar::F64 => (position as f64).to_bits(),
         _ => position,
@@ -308,7 +309,7 @@ fn random_scalar(scalar: Scalar, bits: u64) -> u64 {
     let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
     match scalar {
         Scalar::Bool => bits & 1,
-        Scalar::F16 => half::f16::from_f64(unit).to_bits().into(),
+        Scalar::F16 => scalar::f64_to_f16(unit).into(),
         Scalar::F32 => (((bits >> 40) as f32) / (1u32 << 24) as f32).to_bits().into(),
         Scalar::F64 => unit.to_bits(),
         _ => bits,

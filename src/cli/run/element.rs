@@ -2,6 +2,7 @@
 
 use super::npy::Element;
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
+use luisac_xir::math::scalar;
 
 /// The scalars of a type without structures: one scalar type, and the byte offset of each in order (columns first, padding left
 /// out). `None` for structures, whose elements travel as raw bytes.
@@ -96,7 +97,7 @@ pub fn parse_scalar(scalar: Scalar, text: &str) -> Option<Vec<u8>> {
         Scalar::F64 => return text.parse::<f64>().ok().map(|v| v.to_le_bytes().to_vec()),
         Scalar::F16 => {
             let value = text.parse::<f64>().ok()?;
-            return Some(half::f16::from_f64(value).to_le_bytes().to_vec());
+            return Some(scalar::f64_to_f16(value).to_le_bytes().to_vec());
         }
         _ => {}
     }
