@@ -5,6 +5,7 @@ use crate::transforms::*;
 
 /// The table of passes.
 pub static PASSES: &[Pass] = &[
+    Pass::module::<autodiff::Autodiff>(),
     Pass::module::<keep_waves_in_loops::KeepWavesInLoops>(),
     Pass::function::<destructure_cfg::DestructureCfg>(),
     Pass::function::<simplify_cfg::SimplifyCfg>(),

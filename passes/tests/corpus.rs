@@ -47,7 +47,7 @@ fn canned_pipelines_keep_the_corpus_valid() {
             let options = RunOptions { verify_each: true, ..RunOptions::default() };
             match pipeline.run(&mut module.clone(), options) {
                 Ok(report) => assert!(report.succeeded()),
-                // Autodiff scopes and ray queries are refused.
+                // Ray queries are refused.
                 Err(e) if e.0.iter().all(|d| d.code.0 == 808) => {}
                 Err(e) => failures.push(format!("{} @{name}: {e}", path.display())),
             }

@@ -68,32 +68,35 @@ pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
 
 /// Name and text of every canned pipeline.
 pub static CANS: &[(&str, &str)] = &[
-    ("O0-flat-scalar", "destructure_cfg,inline,unused_callable_removal,scalarizer,lower_math"),
+    (
+        "O0-flat-scalar",
+        "autodiff,destructure_cfg,inline,unused_callable_removal,scalarizer,lower_math",
+    ),
     (
         "O1-flat-scalar",
-        "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,lower_math,\
+        "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,lower_math,\
          const_fold,phi_cleanup,simplify_cfg,dce",
     ),
     (
         "O2-flat-scalar",
-        "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
+        "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
          algebraic_simplify,phi_cleanup,simplify_cfg,gvn,dce,lower_math,const_fold,gvn,dce",
     ),
     (
         "O3-flat-scalar",
-        "destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
+        "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
          algebraic_simplify,sccp,phi_cleanup,simplify_cfg,gvn,licm,dce,lower_math,const_fold,gvn,dce",
     ),
-    ("O0-structured", "unused_callable_removal"),
-    ("O1-structured", "unused_callable_removal,sroa,const_fold,dce"),
+    ("O0-structured", "autodiff,unused_callable_removal"),
+    ("O1-structured", "autodiff,unused_callable_removal,sroa,const_fold,dce"),
     (
         "O2-structured",
-        "unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,early_cse,\
+        "autodiff,unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,early_cse,\
          dead_store_elimination,dce",
     ),
     (
         "O3-structured",
-        "unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,gvn,licm,\
+        "autodiff,unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,gvn,licm,\
          dead_store_elimination,dce",
     ),
     (

@@ -66,7 +66,7 @@ fn check(cx: &FunctionCx<'_>, inst: InstId) -> Result<(), Refusal> {
         )),
         Op::AutodiffScope => Err(cx.refuse(
             "the function holds an autodiff scope",
-            "no target of this version holds automatic differentiation",
+            "run `autodiff` before",
         )),
         _ => Ok(()),
     }

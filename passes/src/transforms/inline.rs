@@ -337,8 +337,9 @@ fn blocks_on_cycles(func: &Function) -> SecondaryMap<BlockId, bool> {
     on_cycle
 }
 
-/// Replaces one call by the body of its callee.
-struct Splice<'a> {
+/// Replaces one call by the body of its callee. A callee whose only `return` ends the chain of its outermost blocks keeps
+/// structured control flow structured.
+pub(crate) struct Splice<'a> {
     func: &'a mut Function,
     types: &'a TypeTable,
     callee: &'a Function,
@@ -346,8 +347,25 @@ struct Splice<'a> {
     copied_calls: FxHashMap<InstId, InstId>,
 }
 
-impl Splice<'_> {
-    fn run(&mut self, call: InstId, clear_locals: bool) {
+impl<'a> Splice<'a> {
+    /// A splice of `callee` into `func`.
+    pub(crate) fn new(
+        func: &'a mut Function,
+        types: &'a TypeTable,
+        callee: &'a Function,
+    ) -> Splice<'a> {
+        Splice { func, types, callee, copied_calls: FxHashMap::default() }
+    }
+
+    /// The copies of the callee's own calls, in order.
+    pub(crate) fn copied_calls(&self) -> Vec<InstId> {
+        let mut calls: Vec<InstId> = self.copied_calls.values().copied().collect();
+        calls.sort_unstable();
+        calls
+    }
+
+    /// Replaces `call`; locals of the callee are set to zero before if `clear_locals`.
+    pub(crate) fn run(&mut self, call: InstId, clear_locals: bool) {
         let Some(callee_entry) = self.callee.entry() else { return };
         let actuals = self.func.args(call).to_vec();
         let mut values: SecondaryMap<ValueId, Option<ValueId>> =

@@ -2,6 +2,7 @@
 
 mod access;
 pub(crate) mod algebraic_simplify;
+pub(crate) mod autodiff;
 pub(crate) mod const_fold;
 pub(crate) mod dce;
 pub(crate) mod dead_store_elimination;
