@@ -57,7 +57,10 @@ pub fn specialise(
         for (argument, value) in &options.defines {
             let index = find_argument(module, kernel, argument)?;
             let bytes = parse(module, kernel, index, value).map_err(|message| {
-                Diagnostic::error(codes::BAD_ARGUMENT, format!("`--define {argument}={value}`: {message}"))
+                Diagnostic::error(
+                    codes::BAD_ARGUMENT,
+                    format!("`--define {argument}={value}`: {message}"),
+                )
             })?;
             let function = &mut module.functions[kernel];
             let (formal, ty) = (function.arguments[index].value, function.arguments[index].ty);
@@ -71,7 +74,8 @@ pub fn specialise(
 fn set_block(module: &mut Module, kernel: FunctionId, block: [u32; 3]) -> Result<(), Diagnostics> {
     let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
     if block.contains(&0) || block[2] > 64 || threads > 1024 {
-        let message = format!("a block of {}x{}x{} threads is out of range", block[0], block[1], block[2]);
+        let message =
+            format!("a block of {}x{}x{} threads is out of range", block[0], block[1], block[2]);
         return Err(Diagnostic::error(codes::BLOCK_SIZE, message)
             .with_help("a block has 1 to 1024 threads, and at most 64 along z")
             .into());
@@ -122,13 +126,18 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
             if options.math == MathMode::Fast {
                 pipeline.set_option("fast_math", "true");
             }
-            let native = luisac_targets::native_operations(choice.target, options.math, &choice.detail);
+            let native =
+                luisac_targets::native_operations(choice.target, options.math, &choice.detail);
             pipeline.set_option("native", &native);
             Ok(pipeline)
         }
         None => luisac_targets::pipeline(
             choice.target,
-            &EmitOptions { math: options.math, opt_level: options.opt_level, ..EmitOptions::new(choice.detail.as_str()) },
+            &EmitOptions {
+                math: options.math,
+                opt_level: options.opt_level,
+                ..EmitOptions::new(choice.detail.as_str())
+            },
         ),
     }
 }

@@ -3,7 +3,7 @@
 use luisac_ast::diagnostic::{Code, Diagnostic};
 use luisac_xir::from_ast::{ADDRESS_OF, CPU_CUSTOM};
 use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp};
-use luisac_xir::{FunctionId, Module, Op, op::AutodiffOp};
+use luisac_xir::{FunctionId, Module, Op};
 
 use crate::errors;
 use crate::usage::reachable_callees_first;
@@ -20,7 +20,7 @@ pub enum Support {
 }
 
 /// Whether an operation is in the compute core: what every target holds, natively or lowered. Images are read, written and
-/// measured, but not sampled; there are no bindless arrays, acceleration structures, gradients, or raster stages.
+/// measured, but not sampled; there are no bindless arrays, acceleration structures or raster stages.
 pub fn compute_core(op: Op) -> Support {
     let refused = Support::Refused(errors::UNSUPPORTED_OPERATION);
     match op {
@@ -58,8 +58,7 @@ pub fn compute_core(op: Op) -> Support {
         | Op::RasterDiscard
         | Op::RayQueryLoop
         | Op::RayQueryDispatch => refused,
-        Op::Autodiff(AutodiffOp::Detach) => refused,
-        Op::Autodiff(_) | Op::AutodiffScope => refused,
+        Op::Autodiff(_) | Op::AutodiffScope => Support::Lowered,
         Op::If | Op::Switch | Op::Loop | Op::SimpleLoop | Op::Break | Op::Continue => {
             Support::Lowered
         }

@@ -28,7 +28,8 @@ fn main() {
     let start = Instant::now();
     let bytes = std::fs::read(path).expect("a readable file");
     let library = luisac_ast::json::read(&bytes).expect("a kernel");
-    let module = from_ast::lower(&library, &from_ast::Options::default()).expect("a kernel that lowers");
+    let module =
+        from_ast::lower(&library, &from_ast::Options::default()).expect("a kernel that lowers");
     let kernel = module.kernels().next().expect("a kernel");
     println!("read and lowered in {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
     for races in [true, false] {

@@ -64,10 +64,9 @@ fn check(cx: &FunctionCx<'_>, inst: InstId) -> Result<(), Refusal> {
             "the function holds a ray query loop",
             "no target of this version holds ray queries",
         )),
-        Op::AutodiffScope => Err(cx.refuse(
-            "the function holds an autodiff scope",
-            "run `autodiff` before",
-        )),
+        Op::AutodiffScope => {
+            Err(cx.refuse("the function holds an autodiff scope", "run `autodiff` before"))
+        }
         _ => Ok(()),
     }
 }
