@@ -171,12 +171,12 @@ fn native() -> &'static str {
         let v3 = v3 && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("movbe");
         let v4 = v3 && has!("avx512f") && has!("avx512bw") && has!("avx512vl");
         let v4 = v4 && has!("avx512dq") && has!("avx512cd");
-        return match (v2, v3, v4) {
+        match (v2, v3, v4) {
             (_, _, true) => "x86-64-v4",
             (_, true, _) => "x86-64-v3",
             (true, _, _) => "x86-64-v2",
             _ => "x86-64",
-        };
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     "aarch64"

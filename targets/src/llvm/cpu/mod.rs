@@ -1,6 +1,7 @@
 //! Target `cpu`: objects that stand alone, for x86-64 and AArch64, in ELF, Mach-O and COFF.
 //!
-//! - `detail`: what `cpu:DETAIL` may be. - `entry`: the loops over the threads of a block. - `split`: kernels with barriers.
+//! - `detail`: what `cpu:DETAIL` may be. - `entry`: the loops over the threads of a block. - `split`, `regions`: kernels with
+//!   barriers.
 //! - `kernel`: the hooks of the common emitter. - `numeric`, `image`, `wave`: operations. - `symbols`: the check of the object.
 
 mod detail;
@@ -8,6 +9,7 @@ mod entry;
 mod image;
 mod kernel;
 mod numeric;
+mod regions;
 mod split;
 mod symbols;
 #[cfg(test)]

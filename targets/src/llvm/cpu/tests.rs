@@ -243,3 +243,51 @@ b0:
     assert!(ir.contains("<8 x i32>"), "{ir}");
     run(kernel, 300, &(0..300).collect::<Vec<_>>(), &(0..300).map(|i| 2 * i).collect::<Vec<_>>());
 }
+
+#[test]
+fn many_barriers() {
+    // Each step takes a neighbour's number; every tenth number is needed again at the end.
+    let mut kernel = String::from(
+        "module;
+kernel @steps block(4, 1, 1) (%0: resource buffer<u32>, %1: resource buffer<u32>) {
+b0:
+  %2: array<u32, 4> = alloca shared
+  %3: u32 = arithmetic extract thread_id, u32 0
+  %4: u32 = gep %2, %3
+  %5: u32 = arithmetic binary_add %3, u32 1
+  %6: u32 = arithmetic binary_bit_and %5, u32 3
+  %7: u32 = gep %2, %6
+  %8: u32 = resource_read buffer_read %0, %3
+",
+    );
+    let (steps, mut last, mut next) = (60u32, 8, 9);
+    let mut remembered = Vec::new();
+    for i in 0..steps {
+        kernel += &format!(
+            "  store %4, %{last}\n  thread_group synchronize_block\n  %{next}: u32 = load %7\n  thread_group synchronize_block\n  %{}: u32 = arithmetic binary_add %{next}, u32 {i}\n",
+            next + 1
+        );
+        last = next + 1;
+        next += 2;
+        if i % 10 == 0 && i < 50 {
+            remembered.push(last);
+        }
+    }
+    for r in remembered {
+        kernel += &format!("  %{next}: u32 = arithmetic binary_add %{last}, %{r}\n");
+        last = next;
+        next += 1;
+    }
+    kernel += &format!("  resource_write buffer_write %1, %3, %{last}\n  return\n}}\n");
+    let input = [3u32, 10, 200, 4000];
+    let mut v = input.to_vec();
+    let mut sum = [0u32; 4];
+    for i in 0..steps {
+        v = (0..4).map(|t| v[(t + 1) & 3].wrapping_add(i)).collect();
+        if i % 10 == 0 && i < 50 {
+            sum = std::array::from_fn(|t| sum[t].wrapping_add(v[t]));
+        }
+    }
+    let expected: Vec<u32> = (0..4).map(|t| v[t].wrapping_add(sum[t])).collect();
+    run(&kernel, 4, &input, &expected);
+}

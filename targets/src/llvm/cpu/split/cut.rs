@@ -18,9 +18,10 @@ pub(super) fn cut(kernel: &Function) -> Result<Cut, String> {
             |&i: &InstId| func.op(i) == Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock);
         barriers.extend(func.insts(block).filter(is_barrier));
     }
-    let mut starts = vec![entry];
+    let mut starts = vec![entry; barriers.len() + 1];
     let mut after: SecondaryMap<_, u32> = SecondaryMap::new();
-    for barrier in barriers {
+    // From the last one of a block to its first, so that each instruction moves once.
+    for (i, &barrier) in barriers.iter().enumerate().rev() {
         let (Some(block), Some(next)) = (func.inst_block(barrier), func.next_inst(barrier)) else {
             return Err("a barrier at the end of a block".to_string());
         };
@@ -28,9 +29,9 @@ pub(super) fn cut(kernel: &Function) -> Result<Cut, String> {
         func.remove_inst(barrier);
         func.replace_with_br(block, resume);
         // What ended the block before now ends the resume block.
-        after[resume] = 0;
-        after[block] = FIRST_STATE + starts.len() as u32;
-        starts.push(resume);
+        after[resume] = after[block];
+        after[block] = FIRST_STATE + i as u32 + 1;
+        starts[i + 1] = resume;
     }
     Ok(Cut { func, starts, after })
 }

@@ -8,9 +8,10 @@
 use luisac_ast::types::{TypeId, TypeTable};
 use luisac_xir::op::Space;
 use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
+use rustc_hash::FxHashMap;
 
 use super::live::{Walk, use_block};
-use super::{Cut, Kept, Slot};
+use super::{Cut, FIRST_STATE, Kept, Slot};
 
 /// Largest value that is held in a local copy, in bytes.
 const SMALL: u64 = 64;
@@ -22,14 +23,30 @@ pub(super) struct Frame {
     pub slots: Vec<Slot>,
     /// Values in local copies.
     pub kept: Vec<Kept>,
-    /// Allocas that are slots themselves.
-    pub in_frame: Vec<(ValueId, usize)>,
+    /// For each state, minus the first, the values in local copies that live there.
+    pub living: Vec<Vec<usize>>,
+    /// What the allocas of both kinds are.
+    pub homes: FxHashMap<ValueId, Home>,
+}
+
+/// What an alloca of the frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// The local copy of a value, by index.
+    Kept(usize),
+    /// A slot, by index.
+    Slot(usize),
 }
 
 /// Finds what is kept, and changes the function so that nothing else crosses a barrier.
 pub(super) fn keep(cut: &mut Cut, types: &TypeTable) -> Frame {
     let mut walk = Walk::new(&cut.func, &cut.starts);
-    let mut frame = Frame { slots: Vec::new(), kept: Vec::new(), in_frame: Vec::new() };
+    let mut frame = Frame {
+        slots: Vec::new(),
+        kept: Vec::new(),
+        living: vec![Vec::new(); cut.starts.len()],
+        homes: FxHashMap::default(),
+    };
     let order: Vec<BlockId> = walk.cfg().reverse_post_order().to_vec();
     let func = &mut cut.func;
     let insts: Vec<InstId> =
@@ -42,7 +59,7 @@ pub(super) fn keep(cut: &mut Cut, types: &TypeTable) -> Frame {
     let all = locals.len().saturating_mul(order.len()) > MAX_WORK;
     for local in locals {
         if all || variable_crosses(func, &mut walk, local) {
-            frame.in_frame.push((local, frame.slots.len()));
+            frame.homes.insert(local, Home::Slot(frame.slots.len()));
             frame.slots.push(Slot { ty: func.value_type(local), zeroed: true });
         }
     }
@@ -57,9 +74,13 @@ pub(super) fn keep(cut: &mut Cut, types: &TypeTable) -> Frame {
         frame.slots.push(Slot { ty, zeroed: false });
         let local = through_memory(func, inst, value, ty);
         if types.size(ty) <= SMALL {
-            frame.kept.push(Kept { local, slot, live });
+            frame.homes.insert(local, Home::Kept(frame.kept.len()));
+            for state in live {
+                frame.living[(state - FIRST_STATE) as usize].push(frame.kept.len());
+            }
+            frame.kept.push(Kept { local, slot });
         } else {
-            frame.in_frame.push((local, slot));
+            frame.homes.insert(local, Home::Slot(slot));
         }
     }
     frame

@@ -4,6 +4,8 @@ use cranelift_entity::SecondaryMap;
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::{BlockId, Function, InstId, Op, ValueId};
 
+use super::FIRST_STATE;
+
 /// The block in which an operand is used: that of the instruction or, for a phi, the predecessor that the value comes from.
 pub(super) fn use_block(func: &Function, user: InstId, index: usize) -> Option<BlockId> {
     if func.op(user) == Op::Phi {
@@ -53,8 +55,8 @@ impl Walk {
         }
     }
 
-    /// The resume blocks at whose start `value`, an instruction's result, lives; empty if at none.
-    pub fn crossings(&mut self, func: &Function, value: ValueId) -> Vec<bool> {
+    /// The states of the resume blocks at whose start `value`, an instruction's result, lives; sorted.
+    pub fn crossings(&mut self, func: &Function, value: ValueId) -> Vec<u32> {
         let Some(home) = func.def_inst(value).and_then(|i| func.inst_block(i)) else {
             return Vec::new();
         };
@@ -68,10 +70,9 @@ impl Walk {
         }
         let mut crossed = Vec::new();
         while let Some(block) = self.stack.pop() {
-            let state = self.state_of[block] as usize;
-            if state > 1 {
-                crossed.resize(self.starts, false);
-                crossed[state - 1] = true;
+            let state = self.state_of[block];
+            if state > FIRST_STATE {
+                crossed.push(state);
             }
             for i in 0..self.cfg.predecessors(block).len() {
                 let from = self.cfg.predecessors(block)[i];
@@ -80,6 +81,7 @@ impl Walk {
                 }
             }
         }
+        crossed.sort_unstable();
         crossed
     }
 

@@ -59,6 +59,8 @@ pub struct Region {
     pub function: FunctionId,
     /// Where it may start.
     pub states: Vec<u32>,
+    /// The slots that it names, in the order of its arguments.
+    pub slots: Vec<usize>,
     /// Where it may lead, without 0, sorted.
     pub next: Vec<u32>,
     /// A thread may end in it.
@@ -102,8 +104,6 @@ struct Kept {
     local: ValueId,
     /// Index of the slot.
     slot: usize,
-    /// Whether it lives at each start.
-    live: Vec<bool>,
 }
 
 /// Cuts a kernel at its barriers. `stops` tells whether a call may end the thread.

@@ -7,8 +7,9 @@ use luisac_xir::{
     ArgumentKind, BlockId, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op, ValueDef,
     ValueId,
 };
+use rustc_hash::FxHashMap;
 
-use super::keep::Frame;
+use super::keep::{Frame, Home};
 use super::{Cut, FIRST_STATE, Growth, Region, Split};
 
 /// Makes the functions and a module that holds them.
@@ -39,11 +40,11 @@ pub(super) fn build(
     };
     for states in groups {
         let copier = Copier::new(cut, &frame, &shared, &states);
-        let (mut function, next) = copier.run(&states)?;
+        let (mut function, next, slots) = copier.run(&states)?;
         function.name = format!("{}_region_{}", cut.func.name, states[0]);
         let ends = leaves(&function, stops);
         let function = result.module.functions.push(function);
-        result.regions.push(Region { function, states, next, ends });
+        result.regions.push(Region { function, states, slots, next, ends });
     }
     call_regions(&mut result, kernel);
     Ok(result)
@@ -125,19 +126,21 @@ fn reachable(cut: &Cut, starts: &[BlockId]) -> Vec<BlockId> {
     order
 }
 
-/// One region under construction.
+/// One region under construction. Its tables are no larger than the region.
 struct Copier<'a> {
     cut: &'a Cut,
     frame: &'a Frame,
     order: Vec<BlockId>,
     func: Function,
-    values: SecondaryMap<ValueId, Option<ValueId>>,
-    blocks: SecondaryMap<BlockId, Option<BlockId>>,
+    values: FxHashMap<ValueId, ValueId>,
+    blocks: FxHashMap<BlockId, BlockId>,
     head: BlockId,
     state: Option<ValueId>,
-    slots: Vec<ValueId>,
-    /// Local copies that this region names, and whether it changes them.
-    used: Vec<(bool, bool)>,
+    /// The slots that the region names, and their arguments.
+    slots: Vec<usize>,
+    places: Vec<ValueId>,
+    /// The local copies that the region names, sorted, and whether it changes them.
+    used: Vec<(usize, bool)>,
     next: Vec<u32>,
 }
 
@@ -150,39 +153,33 @@ impl<'a> Copier<'a> {
     ) -> Copier<'a> {
         let source = &cut.func;
         let mut func = Function::new("", FunctionKind::Callable, TypeId::U32);
-        let mut values: SecondaryMap<ValueId, Option<ValueId>> = SecondaryMap::new();
+        let mut values = FxHashMap::default();
         for a in &source.arguments {
             let copy = func.add_argument(a.kind, a.ty, a.name.as_deref(), a.captured);
-            values[a.value] = Some(copy);
+            values.insert(a.value, copy);
         }
         let state = (states.len() > 1)
             .then(|| func.add_argument(ArgumentKind::Value, TypeId::U32, Some("state"), false));
         for &(v, ty) in shared {
-            values[v] = Some(func.add_argument(ArgumentKind::Reference, ty, None, false));
-        }
-        let slots: Vec<ValueId> = frame
-            .slots
-            .iter()
-            .map(|s| func.add_argument(ArgumentKind::Reference, s.ty, None, false))
-            .collect();
-        for &(v, slot) in &frame.in_frame {
-            values[v] = Some(slots[slot]);
+            values.insert(v, func.add_argument(ArgumentKind::Reference, ty, None, false));
         }
         let head = func.append_block();
         let starts: Vec<BlockId> =
             states.iter().map(|&s| cut.starts[(s - FIRST_STATE) as usize]).collect();
         let order = reachable(cut, &starts);
-        let used = vec![(false, false); frame.kept.len()];
-        let (blocks, next) = (SecondaryMap::new(), Vec::new());
-        Copier { cut, frame, order, func, values, blocks, head, state, slots, used, next }
+        let (blocks, places) = (FxHashMap::default(), Vec::new());
+        let (slots, used, next) = (Vec::new(), Vec::new(), Vec::new());
+        Copier { cut, frame, order, func, values, blocks, head, state, slots, places, used, next }
     }
 
-    fn run(mut self, states: &[u32]) -> Result<(Function, Vec<u32>), String> {
+    /// The function, the states that follow, and the slots that are its last arguments.
+    fn run(mut self, states: &[u32]) -> Result<(Function, Vec<u32>, Vec<usize>), String> {
         let order = std::mem::take(&mut self.order);
         for &block in &order {
-            self.blocks[block] = Some(self.func.append_block());
+            let copy = self.func.append_block();
+            self.blocks.insert(block, copy);
         }
-        self.note_kept(&order);
+        self.take_slots(&order);
         self.locals(&order);
         for &block in &order {
             self.block(block)?;
@@ -193,34 +190,57 @@ impl<'a> Copier<'a> {
         self.enter(states)?;
         self.next.sort_unstable();
         self.next.dedup();
-        Ok((self.func, self.next))
+        Ok((self.func, self.next, self.slots))
     }
 
-    /// Finds which local copies the region names and changes.
-    fn note_kept(&mut self, order: &[BlockId]) {
+    /// Finds which slots and local copies the region names, and gives it arguments for them.
+    fn take_slots(&mut self, order: &[BlockId]) {
         let source = &self.cut.func;
-        let index: rustc_hash::FxHashMap<ValueId, usize> =
-            self.frame.kept.iter().enumerate().map(|(i, k)| (k.local, i)).collect();
-        for &block in order {
-            for inst in source.insts(block) {
-                if !matches!(source.op(inst), Op::Load | Op::Store) {
-                    continue;
+        let mut in_frame: Vec<(usize, ValueId)> = Vec::new();
+        for inst in order.iter().flat_map(|&b| source.insts(b)) {
+            for (i, &v) in source.args(inst).iter().enumerate() {
+                match self.frame.homes.get(&v) {
+                    Some(&Home::Kept(k)) => {
+                        self.used.push((k, i == 0 && source.op(inst) == Op::Store))
+                    }
+                    Some(&Home::Slot(slot)) => in_frame.push((slot, v)),
+                    None => {}
                 }
-                let Some(&i) = source.args(inst).first().and_then(|v| index.get(v)) else {
-                    continue;
-                };
-                self.used[i].0 = true;
-                self.used[i].1 |= source.op(inst) == Op::Store;
             }
         }
+        // The entry that says `changed` wins.
+        self.used.sort_unstable_by_key(|&(k, changes)| (k, !changes));
+        self.used.dedup_by_key(|u| u.0);
+        let kept = self.used.iter().map(|&(k, _)| self.frame.kept[k].slot);
+        self.slots = kept.chain(in_frame.iter().map(|&(slot, _)| slot)).collect();
+        self.slots.sort_unstable();
+        self.slots.dedup();
+        for &slot in &self.slots {
+            let ty = self.frame.slots[slot].ty;
+            self.places.push(self.func.add_argument(ArgumentKind::Reference, ty, None, false));
+        }
+        for (slot, v) in in_frame {
+            if let Some(place) = self.place(slot) {
+                self.values.insert(v, place);
+            }
+        }
+    }
+
+    /// Whether the region names a local copy, and then whether it changes it.
+    fn names(&self, kept: usize) -> Option<bool> {
+        self.used.binary_search_by_key(&kept, |u| u.0).ok().map(|i| self.used[i].1)
+    }
+
+    /// The argument for a slot.
+    fn place(&self, slot: usize) -> Option<ValueId> {
+        self.slots.binary_search(&slot).ok().map(|i| self.places[i])
     }
 
     /// Local variables of the region: those that are not kept are zero when it starts.
     fn locals(&mut self, order: &[BlockId]) {
         let source = &self.cut.func;
-        let kept =
-            self.frame.kept.iter().zip(&self.used).filter(|(_, u)| u.0).map(|(k, _)| k.local);
-        let mut wanted: Vec<ValueId> = kept.collect();
+        let mut wanted: Vec<ValueId> =
+            self.used.iter().map(|&(k, _)| self.frame.kept[k].local).collect();
         for &block in order {
             for inst in source.insts(block) {
                 wanted.extend(source.args(inst).iter().copied().filter(|&v| {
@@ -229,11 +249,11 @@ impl<'a> Copier<'a> {
             }
         }
         for v in wanted {
-            if self.values[v].is_none() {
+            if !self.values.contains_key(&v) {
                 let ty = source.value_type(v);
                 let inst = self.func.create_inst(Op::Alloca(Space::Local), ty, &[], &[], Imm::None);
                 self.func.append_inst(self.head, inst);
-                self.values[v] = self.func.result(inst);
+                self.values.extend(self.func.result(inst).map(|r| (v, r)));
             }
         }
     }
@@ -268,14 +288,17 @@ impl<'a> Copier<'a> {
             self.func.set_loc(copy, data.loc);
             self.func.append_inst(target, copy);
             if let Some(v) = source.result(inst) {
-                self.values[v] = self.func.result(copy);
+                self.values.extend(self.func.result(copy).map(|r| (v, r)));
             }
         }
         Ok(())
     }
 
     fn target(&self, block: BlockId) -> Result<BlockId, String> {
-        self.blocks[block].ok_or_else(|| "a branch that leaves its region".to_string())
+        self.blocks
+            .get(&block)
+            .copied()
+            .ok_or_else(|| "a branch that leaves its region".to_string())
     }
 
     /// The copy of a value that is not a phi's operand.
@@ -288,8 +311,11 @@ impl<'a> Copier<'a> {
             },
             ValueDef::Undefined => self.func.undefined(source.value_type(v)),
             ValueDef::Special(register) => self.func.special(register),
-            ValueDef::Inst(_) | ValueDef::Argument(_) => self.values[v]
-                .ok_or_else(|| "a value that crosses a barrier without being kept".to_string())?,
+            ValueDef::Inst(_) | ValueDef::Argument(_) => {
+                self.values.get(&v).copied().ok_or_else(|| {
+                    "a value that crosses a barrier without being kept".to_string()
+                })?
+            }
         })
     }
 
@@ -297,12 +323,11 @@ impl<'a> Copier<'a> {
     fn fill_phis(&mut self, block: BlockId) -> Result<(), String> {
         let source = &self.cut.func;
         for phi in source.phis(block) {
-            let copy = source.result(phi).and_then(|v| self.values[v]);
+            let copy = source.result(phi).and_then(|v| self.values.get(&v).copied());
             let Some(copy) = copy.and_then(|v| self.func.def_inst(v)) else { continue };
             for (&v, &from) in source.args(phi).iter().zip(source.inst_blocks(phi)) {
-                let Some(target) = self.blocks[from].filter(|_| self.cut.after[from] == 0) else {
-                    continue;
-                };
+                let target = self.blocks.get(&from).copied();
+                let Some(target) = target.filter(|_| self.cut.after[from] == 0) else { continue };
                 let v = self.value(v)?;
                 self.func.push_arg(copy, v);
                 self.func.inst_blocks_mut(copy).push(target);
@@ -313,11 +338,12 @@ impl<'a> Copier<'a> {
 
     /// Ends a block at a barrier: writes back what lives on.
     fn leave(&mut self, target: BlockId, state: u32) -> Result<(), String> {
-        for i in 0..self.frame.kept.len() {
-            let kept = &self.frame.kept[i];
-            if self.used[i].1 && kept.live[(state - FIRST_STATE) as usize] {
+        let frame = self.frame;
+        for &k in &frame.living[(state - FIRST_STATE) as usize] {
+            let kept = &frame.kept[k];
+            if let Some(place) = self.place(kept.slot).filter(|_| self.names(k) == Some(true)) {
                 let local = self.value(kept.local)?;
-                self.move_value(target, self.slots[kept.slot], local);
+                self.move_value(target, place, local);
             }
         }
         self.next.push(state);
@@ -348,11 +374,12 @@ impl<'a> Copier<'a> {
             let index = (state - FIRST_STATE) as usize;
             let start = self.target(self.cut.starts[index])?;
             let block = if self.state.is_some() { self.func.append_block() } else { self.head };
-            for i in 0..self.frame.kept.len() {
-                let kept = &self.frame.kept[i];
-                if self.used[i].0 && kept.live[index] {
+            let frame = self.frame;
+            for &k in &frame.living[index] {
+                let kept = &frame.kept[k];
+                if let Some(place) = self.place(kept.slot).filter(|_| self.names(k).is_some()) {
                     let local = self.value(kept.local)?;
-                    self.move_value(block, local, self.slots[kept.slot]);
+                    self.move_value(block, local, place);
                 }
             }
             let br = self.func.create_inst(Op::Br, TypeId::VOID, &[], &[start], Imm::None);
@@ -387,15 +414,17 @@ fn call_regions(split: &mut Split, kernel: FunctionId) {
         func.append_inst(block, inst);
         func.result(inst)
     };
-    let mut places: Vec<ValueId> = Vec::new();
-    places.extend(split.shared.iter().filter_map(|&ty| memory(&mut func, ty, Space::Shared)));
-    places.extend(split.slots.iter().filter_map(|s| memory(&mut func, s.ty, Space::Local)));
+    let shared: Vec<ValueId> =
+        split.shared.iter().filter_map(|&ty| memory(&mut func, ty, Space::Shared)).collect();
+    let slots: Vec<ValueId> =
+        split.slots.iter().filter_map(|s| memory(&mut func, s.ty, Space::Local)).collect();
     for region in &split.regions {
         let mut args = own.clone();
         if region.states.len() > 1 {
             args.push(func.u32_constant(FIRST_STATE));
         }
-        args.extend_from_slice(&places);
+        args.extend_from_slice(&shared);
+        args.extend(region.slots.iter().map(|&s| slots[s]));
         let callee = Imm::Callee(region.function);
         let call = func.create_inst(Op::Call, TypeId::U32, &args, &[], callee);
         func.append_inst(block, call);
