@@ -131,46 +131,50 @@ fn compile_here(
     if let Err(e) = cx.ir.module.verify() {
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }
-    optimise(&cx, &machine, options.opt_level)?;
+    let effort =
+        if cx.ir.instruction_count() > LARGE_MODULE { OptLevel::O0 } else { options.opt_level };
+    optimise(&cx, &machine, effort)?;
     let mut texts = Vec::new();
     if options.llvm_ir {
         let text = cx.ir.module.print_to_string().to_string();
         texts.push(ExtraText { kind: "llvm-ir", extension: "ll", text });
     }
-    // Code generation for PTX takes time quadratic in the length of a block, except at the lowest level.
-    let machine = if cx.ir.longest_block() > LONG_BLOCK && options.opt_level != OptLevel::O0 {
-        machine_for(spec, OptLevel::O0)?
-    } else {
-        machine
-    };
-    let write = |file| {
-        machine
-            .write_to_memory_buffer(&cx.ir.module, file)
-            .map_err(|e| internal(&format!("LLVM cannot make code: {e}")))
-    };
-    // Code generation changes the module, so the assembly is made from a copy.
+    let long = spec.triple.starts_with("nvptx") && cx.ir.longest_block() > LONG_BLOCK;
+    let generation = if long { OptLevel::O0 } else { effort };
+    let machine =
+        if generation == options.opt_level { machine } else { machine_for(spec, generation)? };
     if options.asm {
-        let copy = cx.ir.module.clone();
-        let buffer = machine
-            .write_to_memory_buffer(&copy, FileType::Assembly)
-            .map_err(|e| internal(&format!("LLVM cannot make assembly: {e}")))?;
-        let text = String::from_utf8_lossy(text_of(buffer.as_slice())).into_owned();
+        // Code generation changes the module, so the assembly is made from a copy.
+        let text = write(&machine, &cx.ir.module.clone(), FileType::Assembly)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
         texts.push(ExtraText { kind: "asm", extension: "s", text });
     }
-    let buffer = write(spec.file)?;
-    let bytes = buffer.as_slice();
-    let code = if spec.file == FileType::Assembly { text_of(bytes) } else { bytes };
-    let code = device.after_code(code.to_vec());
+    let code = device.after_code(write(&machine, &cx.ir.module, spec.file)?);
     Ok(Artifact { code, extension: spec.extension, metadata, texts })
+}
+
+/// Most instructions of a module that LLVM's passes look at as they are told to; what is larger is only translated.
+const LARGE_MODULE: usize = 200_000;
+
+/// Most instructions of a block for which PTX is generated with effort: some of LLVM's passes there take quadratic time.
+const LONG_BLOCK: usize = 6000;
+
+fn write(
+    machine: &TargetMachine,
+    module: &inkwell::module::Module<'_>,
+    file: FileType,
+) -> Emit<Vec<u8>> {
+    let buffer = machine
+        .write_to_memory_buffer(module, file)
+        .map_err(|e| internal(&format!("LLVM cannot make code: {e}")))?;
+    let bytes = buffer.as_slice();
+    Ok(if file == FileType::Assembly { text_of(bytes) } else { bytes }.to_vec())
 }
 
 /// A text without the zero byte that LLVM's buffers may end in.
 fn text_of(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\0").unwrap_or(bytes)
 }
-
-/// Most instructions of a block for which the code generator works as it is told to.
-const LONG_BLOCK: usize = 6000;
 
 fn machine_for(spec: &MachineSpec, level: OptLevel) -> Emit<TargetMachine> {
     let triple = TargetTriple::create(&spec.triple);

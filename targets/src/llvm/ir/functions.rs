@@ -166,6 +166,13 @@ impl Ir<'_> {
         self.each_block(|block| longest = longest.max(instructions(block).count()));
         longest
     }
+    /// Instructions of the module.
+    pub fn instruction_count(&self) -> usize {
+        let mut count = 0;
+        self.each_block(|block| count += instructions(block).count());
+        count
+    }
+
     // ---- globals
 
     /// A constant of these bytes, private to the module.

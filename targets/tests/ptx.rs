@@ -1,0 +1,208 @@
+//! PTX of small kernels: the instructions that a rule of the semantics page asks for, and `ptxas` over recorded kernels.
+#![cfg(feature = "llvm")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use luisac_artifact::metadata::{BoundsMode, MathMode};
+use luisac_passes::RunOptions;
+use luisac_targets::{Artifact, EmitOptions, OptLevel, find_target, pipeline};
+use luisac_xir::{Module, from_ast, text};
+
+/// Compiles the first kernel of a module after the target's own passes.
+fn compile(
+    word: &str,
+    mut module: Module,
+    change: impl FnOnce(&mut EmitOptions),
+) -> Result<Artifact, String> {
+    let (target, detail) = find_target(word).map_err(|e| e.to_string())?;
+    let mut options = EmitOptions::new(detail);
+    change(&mut options);
+    let passes = pipeline(target, &options).map_err(|e| e.to_string())?;
+    passes.run(&mut module, RunOptions::default()).map_err(|e| format!("{e:?}"))?;
+    let kernel = module.kernels().next().ok_or("no kernel")?;
+    let artifact = target.emit(&module, kernel, &options).map_err(|e| format!("{e:?}"))?;
+    artifact.metadata.check().map_err(|e| e.to_string())?;
+    Ok(artifact)
+}
+
+/// A kernel whose body sees `%0: buffer<f32>`, `%1: buffer<u32>`, `%2: f32`, `%3: u32`, `%4: i32`, `%5: u16`, and stores value `%9`.
+fn kernel(body: &str, ty: &str) -> Module {
+    let arguments = "%0: resource buffer<f32>, %1: resource buffer<u32>, %2: value f32, %3: value u32, %4: value i32, %5: value u16";
+    let store = match ty {
+        "f32" => "  resource_write buffer_write %0, u32 0, %9\n",
+        "u32" => "  resource_write buffer_write %1, u32 0, %9\n",
+        _ => "",
+    };
+    let source = format!(
+        "module;\n\nkernel @k block(64, 1, 1) ({arguments}) {{\nb0:\n{body}{store}  return\n}}\n"
+    );
+    text::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"))
+}
+
+#[track_caller]
+fn has(word: &str, math: MathMode, module: Module, wanted: &[&str], unwanted: &[&str]) {
+    let artifact = compile(word, module, |o| o.math = math).unwrap_or_else(|e| panic!("{e}"));
+    let code = String::from_utf8_lossy(&artifact.code).into_owned();
+    for part in wanted {
+        assert!(code.contains(part), "`{part}` is missing in\n{code}");
+    }
+    for part in unwanted {
+        assert!(!code.contains(part), "`{part}` is there in\n{code}");
+    }
+    accepted(&code, &artifact.metadata.target);
+}
+
+/// `ptxas` takes the text without a warning, where there is a `ptxas`.
+#[track_caller]
+fn accepted(code: &str, target: &str) {
+    let Some(ptxas) = ptxas() else { return };
+    let arch = target.split(':').next_back().unwrap_or("sm_75");
+    let file = std::env::temp_dir().join(format!(
+        "luisac-{}-{:?}.ptx",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    std::fs::write(&file, code).expect("a temporary file can be written");
+    let output = Command::new(ptxas)
+        .args([&format!("-arch={arch}"), "-o", "/dev/null"])
+        .arg(&file)
+        .output()
+        .expect("ptxas runs");
+    let _ = std::fs::remove_file(&file);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{told}\n{code}");
+}
+
+/// The assembler that `PTXAS` names, or the one on the path.
+fn ptxas() -> Option<PathBuf> {
+    let named = std::env::var_os("PTXAS").map(PathBuf::from);
+    let found = named.or_else(|| {
+        std::env::split_paths(&std::env::var_os("PATH")?)
+            .map(|p| p.join("ptxas"))
+            .find(|p| p.is_file())
+    });
+    if found.is_none() {
+        println!("no ptxas: set PTXAS to check the PTX with it");
+    }
+    found
+}
+
+#[test]
+fn contraction_is_for_fast_math_only() {
+    let fused =
+        "  %7: f32 = arithmetic binary_mul %2, %2\n  %9: f32 = arithmetic binary_add %7, %2\n";
+    has(
+        "ptx:sm_75",
+        MathMode::Precise,
+        kernel(fused, "f32"),
+        &["mul.rn.f32", "add.rn.f32"],
+        &["fma", "ftz"],
+    );
+    has("ptx:sm_75", MathMode::Fast, kernel(fused, "f32"), &["fma.rn.f32"], &[]);
+}
+
+#[test]
+fn division_and_roots_are_exact_under_precise() {
+    let quotient = "  %7: f32 = arithmetic sqrt %2\n  %9: f32 = arithmetic binary_div %2, %7\n";
+    has(
+        "ptx:sm_90",
+        MathMode::Precise,
+        kernel(quotient, "f32"),
+        &["sqrt.rn.f32", "div.rn.f32"],
+        &["approx"],
+    );
+    has("ptx:sm_90", MathMode::Fast, kernel(quotient, "f32"), &["div.full.f32"], &["div.rn"]);
+}
+
+#[test]
+fn numbers_win_in_minimum_and_maximum() {
+    let least =
+        "  %8: f32 = resource_read buffer_read %0, u32 1\n  %9: f32 = arithmetic min %2, %8\n";
+    has("ptx:sm_50", MathMode::Precise, kernel(least, "f32"), &["min.f32"], &["NaN"]);
+}
+
+#[test]
+fn shift_amounts_are_masked_and_divisors_guarded() {
+    let shift = "  %9: u32 = arithmetic binary_shift_left %3, %3\n";
+    has("ptx:sm_75", MathMode::Fast, kernel(shift, "u32"), &[], &["call"]);
+    let quotient = "  %9: u32 = arithmetic binary_div %3, %3\n";
+    has("ptx:sm_75", MathMode::Fast, kernel(quotient, "u32"), &[], &["trap", "call"]);
+}
+
+#[test]
+fn what_ptxas_reads_otherwise_is_not_written() {
+    let magnitude = "  %7: i32 = arithmetic abs %4\n  %8: bool = arithmetic binary_less %7, i32 0\n  %9: u32 = cast static_cast %8\n";
+    has("ptx:sm_90", MathMode::Fast, kernel(magnitude, "u32"), &["neg.s32"], &["abs.s32"]);
+    let negation = "  %6: u16 = arithmetic unary_minus %5\n  %7: i16 = cast static_cast %6\n  %8: i32 = cast static_cast %7\n  \
+                    %9: u32 = cast static_cast %8\n";
+    has("ptx:sm_90", MathMode::Fast, kernel(negation, "u32"), &[], &["neg.s16"]);
+}
+
+#[test]
+fn wave_operations_read_the_mask_where_they_stand() {
+    let sum = "  %9: u32 = thread_group warp_active_sum %3\n";
+    has(
+        "ptx:sm_75",
+        MathMode::Fast,
+        kernel(sum, "u32"),
+        &["activemask.b32", "shfl.sync.idx.b32"],
+        &[],
+    );
+}
+
+#[test]
+fn unknown_details_list_what_there_is() {
+    let Err(e) = find_target("ptx:sm_20") else { panic!("sm_20 is taken") };
+    assert_eq!(e.code, luisac_targets::errors::UNKNOWN_DETAIL);
+    assert!(e.help.is_some_and(|h| h.contains("sm_50") && h.contains("sm_120")));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let body = "  %8: f32 = arithmetic sin %2\n  %9: f32 = arithmetic exp %8\n";
+    let code =
+        || compile("ptx:sm_80", kernel(body, "f32"), |_| {}).unwrap_or_else(|e| panic!("{e}")).code;
+    assert_eq!(code(), code());
+}
+
+/// Every recorded kernel that compiles goes through `ptxas`; none may fail inside the emitter.
+#[test]
+fn recorded_kernels_assemble() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
+    let Ok(entries) = std::fs::read_dir(corpus.join("own")) else {
+        println!("no corpus: skipped");
+        return;
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    files.retain(|p| {
+        p.to_string_lossy().ends_with(".json") && !p.to_string_lossy().ends_with(".expect.json")
+    });
+    files.sort();
+    let mut compiled = 0;
+    for path in &files {
+        let bytes = std::fs::read(path).expect("a kernel can be read");
+        let Ok(library) = luisac_ast::json::read(&bytes) else { continue };
+        let Ok(module) = from_ast::lower(&library, &from_ast::Options::default()) else { continue };
+        for (word, bounds, level) in [
+            ("ptx:sm_75", BoundsMode::Off, OptLevel::O2),
+            ("ptx:sm_90", BoundsMode::Trap, OptLevel::O1),
+            ("ptx:sm_50", BoundsMode::Clamp, OptLevel::O0),
+        ] {
+            let change = |o: &mut EmitOptions| {
+                o.bounds = bounds;
+                o.opt_level = level;
+            };
+            match compile(word, module.clone(), change) {
+                Ok(artifact) => {
+                    compiled += 1;
+                    accepted(&String::from_utf8_lossy(&artifact.code), word);
+                }
+                Err(e) => {
+                    assert!(!e.contains("L0909") && !e.contains("L0903"), "{}: {e}", path.display())
+                }
+            }
+        }
+    }
+    assert!(compiled >= 100, "only {compiled} compiled");
+}
