@@ -22,10 +22,10 @@ impl FnEmit<'_, '_, '_> {
         };
         let ty = self.func.value_type(base);
         let v = self.value(base)?;
-        if let Value::Leaves(leaves) = &v {
-            if let Some(picked) = self.pick(leaves, ty, indices)? {
-                return Ok(Value::Leaves(picked));
-            }
+        if let Value::Leaves(leaves) = &v
+            && let Some(picked) = self.pick(leaves, ty, indices)?
+        {
+            return Ok(Value::Leaves(picked));
         }
         let ptr = self.in_memory(ty, &v)?;
         let (ptr, inner) = self.element_place(ptr, ty, indices)?;

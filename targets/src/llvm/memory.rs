@@ -20,7 +20,7 @@ pub fn align_at(align: u32, offset: u64) -> u32 {
 
 impl ModuleEmit<'_, '_> {
     /// A loaded scalar as a leaf.
-    fn from_memory(&self, v: Val, scalar: Scalar) -> Val {
+    fn leaf_from_memory(&self, v: Val, scalar: Scalar) -> Val {
         if scalar != Scalar::Bool {
             return v;
         }
@@ -28,7 +28,7 @@ impl ModuleEmit<'_, '_> {
     }
 
     /// A leaf as it is stored.
-    fn to_memory(&self, v: Val, scalar: Scalar) -> Val {
+    fn leaf_to_memory(&self, v: Val, scalar: Scalar) -> Val {
         if scalar == Scalar::Bool { self.ir.zext(v, self.ir.int(8)) } else { v }
     }
 
@@ -53,7 +53,7 @@ impl ModuleEmit<'_, '_> {
             }
             for i in 0..chunk.count {
                 let e = if chunk.count == 1 { v } else { self.ir.extract_element(v, i) };
-                leaves.push(self.from_memory(e, chunk.scalar));
+                leaves.push(self.leaf_from_memory(e, chunk.scalar));
             }
         }
         leaves
@@ -73,7 +73,7 @@ impl ModuleEmit<'_, '_> {
 
     fn pack(&self, chunk: &Chunk, leaves: &[Val]) -> Val {
         let stored: SmallVec<[Val; 4]> =
-            leaves.iter().map(|&v| self.to_memory(v, chunk.scalar)).collect();
+            leaves.iter().map(|&v| self.leaf_to_memory(v, chunk.scalar)).collect();
         if let [one] = stored.as_slice() {
             return *one;
         }
