@@ -4,6 +4,8 @@
 mod case;
 #[path = "support/gradients.rs"]
 mod gradients;
+#[path = "support/programs.rs"]
+mod programs;
 
 use gradients::compare;
 use luisac_passes::{Pipeline, RunOptions};
@@ -104,4 +106,134 @@ fn other_recorded_kernels_stay_valid() {
             parsed.run(&mut module.clone(), options).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
     }
+}
+
+/// Types and operations; operands as [`programs::scope`] names them.
+const OPERATIONS: &[(&str, &[&str])] = &[
+    (
+        "f32",
+        &[
+            "unary_minus %41",
+            "binary_add %41, %42",
+            "binary_sub %41, %42",
+            "binary_mul %41, %42",
+            "binary_div %41, %42",
+            "binary_mod %41, %42",
+            "fma %41, %42, %41",
+            "abs %41",
+            "min %41, %42",
+            "max %41, %42",
+            "clamp %41, %42, f32 0.8",
+            "clamp %41, f32 0.4, %42",
+            "clamp f32 0.5, %41, %42",
+            "saturate %41",
+            "lerp %41, %42, %41",
+            "smoothstep %41, f32 3.0, %42",
+            "smoothstep f32 0.0, %41, %42",
+            "acos %41",
+            "acosh %41",
+            "asin %41",
+            "asinh %41",
+            "atan %41",
+            "atanh %41",
+            "atan2 %41, %42",
+            "cos %41",
+            "cosh %41",
+            "sin %41",
+            "sinh %41",
+            "tan %41",
+            "tanh %41",
+            "exp %41",
+            "exp2 %41",
+            "exp10 %41",
+            "log %41",
+            "log2 %41",
+            "log10 %41",
+            "pow %41, %42",
+            "pow_int %41, i32 3",
+            "pow_int %41, i32 -2",
+            "pow_int %41, u32 0",
+            "sqrt %41",
+            "rsqrt %41",
+            "fract %41",
+            "floor %41",
+            "ceil %41",
+            "trunc %41",
+            "round %41",
+            "rint %41",
+            "step %42, %41",
+            "copysign %41, f32 -1.0",
+            "dot %43, %44",
+            "length %43",
+            "length_squared %43",
+            "reduce_sum %43",
+            "reduce_product %43",
+            "reduce_min %43",
+            "reduce_max %43",
+            "matrix_determinant %45",
+            "extract %43, u32 1",
+            "extract %45, u32 1, u32 0",
+        ],
+    ),
+    (
+        "vector<f32, 3>",
+        &[
+            "unary_minus %43",
+            "binary_mul %43, %44",
+            "binary_div %43, %44",
+            "lerp %43, %44, %41",
+            "lerp %43, %44, %43",
+            "smoothstep %41, f32 3.0, %43",
+            "smoothstep %43, %44, %43",
+            "min %43, %44",
+            "clamp %43, %44, %44",
+            "sin %43",
+            "pow %43, %44",
+            "pow_int %43, i32 3",
+            "cross %43, %44",
+            "normalize %43",
+            "reflect %43, %44",
+            "faceforward %43, %44, %44",
+            "select %43, %44, bool true",
+            "aggregate %41, %42, %41",
+            "insert %43, %41, u32 2",
+            "insert %43, %41, %10",
+        ],
+    ),
+    ("vector<f32, 2>", &["shuffle %43, u32 2, u32 2", "matrix_linalg_mul %45, %47"]),
+    (
+        "matrix<f32, 2>",
+        &[
+            "matrix_comp_neg %45",
+            "matrix_comp_add %45, %46",
+            "matrix_comp_add %45, %41",
+            "matrix_comp_sub %41, %45",
+            "matrix_comp_mul %45, %46",
+            "matrix_comp_mul %41, %45",
+            "matrix_comp_div %45, %46",
+            "matrix_comp_div %45, %41",
+            "matrix_comp_div %41, %45",
+            "matrix_linalg_mul %45, %46",
+            "outer_product %45, %46",
+            "outer_product %47, %48",
+            "matrix_transpose %45",
+            "matrix_inverse %45",
+        ],
+    ),
+];
+
+#[test]
+fn operations_agree_with_differences() {
+    let mut wrong = Vec::new();
+    let columns = "%47: vector<f32, 2> = arithmetic extract %46, u32 1\n\
+                   %48: vector<f32, 2> = arithmetic extract %45, u32 0\n";
+    for (ty, operations) in OPERATIONS {
+        for op in *operations {
+            let body = format!("{columns}{}", programs::operation(ty, op));
+            let module = programs::module("", &body);
+            check(op, &module, "autodiff", &mut wrong);
+            check(op, &module, "@O2-flat-scalar", &mut wrong);
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -146,17 +146,17 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
 ///
 /// # Errors
 /// Of `--passes`: what is wrong with it.
-pub fn pipeline_for_interpreter(options: &CodeOptions) -> Result<Option<Pipeline>, Diagnostic> {
+pub fn pipeline_for_interpreter(options: &CodeOptions) -> Result<Pipeline, Diagnostic> {
     match &options.passes {
-        Some(text) => Pipeline::parse(text).map(Some),
-        None if options.opt_level == OptLevel::O0 => Ok(None),
+        Some(text) => Pipeline::parse(text),
+        // The interpreter holds all but gradients.
+        None if options.opt_level == OptLevel::O0 => Pipeline::parse("autodiff"),
         None => canned(&Canned {
             level: level(options),
             form: TargetForm::Structured,
             fast_math: false,
             native: Vec::new(),
-        })
-        .map(Some),
+        }),
     }
 }
 

@@ -18,17 +18,16 @@ pub fn run(
     let mut times = Times::default();
     let start = Instant::now();
     let code = &launch.command.code;
-    if let Some(pipeline) = compile::pipeline_for_interpreter(launch.options)? {
-        let mut printer = super::super::watch::printer(code.print_after.as_deref());
-        let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
-        let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
-        super::super::watch::finish(
-            launch.messages,
-            &report,
-            code.time_passes,
-            code.report.as_deref(),
-        )?;
-    }
+    let pipeline = compile::pipeline_for_interpreter(launch.options)?;
+    let mut printer = super::super::watch::printer(code.print_after.as_deref());
+    let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
+    let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
+    super::super::watch::finish(
+        launch.messages,
+        &report,
+        code.time_passes,
+        code.report.as_deref(),
+    )?;
     times.compile = start.elapsed();
     let kernel = super::kernel_of(launch, &module)?;
     let config = interp::Launch {

@@ -114,6 +114,13 @@ pub(super) fn analyse(
                 Op::Autodiff(AutodiffOp::GradientMarker | AutodiffOp::AccumulateGradient) => {
                     seeded.push(root_of(func, func.arg(inst, 0)));
                 }
+                Op::Phi => {
+                    return Err(refusal(
+                        func,
+                        "a differentiated scope holds a phi",
+                        "run `autodiff` before `mem2reg`",
+                    ));
+                }
                 Op::Gep | Op::Arithmetic(_) | Op::Autodiff(_) => {}
                 _ => {
                     let lvalues = func.args(inst).iter().filter(|&&v| func.is_lvalue(v));

@@ -32,7 +32,6 @@ mod trips;
 mod values;
 
 use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters, options};
-use crate::manager::form::Requires;
 use crate::transforms::util;
 use luisac_ast::types::TypeTable;
 use luisac_xir::op::AutodiffOp;
@@ -63,17 +62,13 @@ options! {
 pub struct Autodiff;
 
 impl ModulePass for Autodiff {
-    const DECLARATION: Declaration = Declaration {
-        requires: Requires::MEMORY,
-        why: "adjoints follow the loads and stores of variables; phis have no rule",
-        ..Declaration::new(
-            "autodiff",
-            "replaces autodiff scopes by code that computes gradients",
-            "Inlines the calls inside each scope and emits the reverse sweep at `backward`. Branches and loops are allowed; loops \
-             without a constant trip count keep up to `max_trips` iterations. Operations without a rule that a gradient depends \
-             on are refused.",
-        )
-    };
+    const DECLARATION: Declaration = Declaration::new(
+        "autodiff",
+        "replaces autodiff scopes by code that computes gradients",
+        "Inlines the calls inside each scope and emits the reverse sweep at `backward`. Branches and loops are allowed; loops \
+         without a constant trip count keep up to `max_trips` iterations. Operations without a rule that a gradient depends \
+         on are refused, and so are phis inside a scope: adjoints follow the loads and stores of variables.",
+    );
     type Options = Options;
     type Info = Info;
 
@@ -83,11 +78,9 @@ impl ModulePass for Autodiff {
         let mut types = cx.module.types.clone();
         let ids: Vec<FunctionId> = cx.module.functions.keys().collect();
         for id in ids {
+            // No target holds scopes, hence fuel is not asked.
             if !concerns(cx.module, id) {
                 continue;
-            }
-            if !cx.fuel() {
-                break;
             }
             let mut func = cx.module.functions[id].clone();
             transform(cx.module, &mut func, &mut types, options, &mut info)?;
