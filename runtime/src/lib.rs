@@ -9,7 +9,7 @@
 //! let kernel = unsafe { device.load(&std::fs::read("saxpy.o")?, metadata)? };
 //! let x = device.buffer_from(&1.0f32.to_le_bytes().repeat(1000))?;
 //! let y = device.buffer(4000)?;
-//! kernel.bind(&[Arg::Value(&2.0f32.to_le_bytes()), Arg::Buffer(&x), Arg::Buffer(&y)])?.dispatch([1000, 1, 1])?;
+//! kernel.bind(&[Arg::Buffer(&x), Arg::Buffer(&y), Arg::Value(&2.0f32.to_le_bytes())])?.dispatch([1000, 1, 1])?;
 //! println!("{:?}", y.to_vec());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
