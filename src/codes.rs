@@ -1,5 +1,7 @@
 //! Diagnostic codes of the driver and the command line, and the table of all codes there are.
 
+mod runtime;
+
 use luisac_ast::diagnostic::{Code, CodeInfo};
 
 luisac_ast::codes! {
@@ -21,14 +23,39 @@ luisac_ast::codes! {
     NO_DEVICE = 1213 "the device is not available", "This build or machine does not have the device that was asked for.", "Use `--device cpu` or `--device interp`.";
     UNKNOWN_CODE = 1214 "there is no such code", "Codes look like L0123.", "Copy the code from a diagnostic.";
     NOT_VERIFIED = 1215 "the XIR is not valid", "The verifier found that the module breaks an invariant of XIR.", "Mend the XIR text; if luisac wrote it, report a bug with the input.";
+    BAD_FLAG = 1216 "a flag's value cannot be read", "The value of a flag does not have the form that the flag takes.", "`luisac help COMMAND` shows the form.";
 }
 
 /// The tables of all crates.
 pub fn tables() -> Vec<&'static [CodeInfo]> {
     let mut tables = luisac_ast::code_tables();
     tables.extend(luisac_xir::code_tables());
-    tables.extend([luisac_passes::CODES, luisac_targets::CODES, CODES]);
+    tables.extend([luisac_passes::CODES, luisac_targets::CODES, runtime::CODES, CODES]);
     tables
+}
+
+/// Whether a code is about the command line and not about an input: such a call ends with the exit code of wrong use.
+pub fn is_usage(code: Code) -> bool {
+    use luisac_passes::codes::{
+        FORM_MISMATCH, OPTION_VALUE, PIPELINE_SYNTAX, UNKNOWN_OPTION, UNKNOWN_PASS,
+        UNKNOWN_PIPELINE,
+    };
+    use luisac_targets::errors::{UNKNOWN_DETAIL, UNKNOWN_TARGET};
+    [
+        PIPELINE_SYNTAX,
+        UNKNOWN_PASS,
+        UNKNOWN_PIPELINE,
+        UNKNOWN_OPTION,
+        OPTION_VALUE,
+        FORM_MISMATCH,
+        UNKNOWN_TARGET,
+        UNKNOWN_DETAIL,
+        BLOCK_SIZE,
+        BAD_REPORT,
+        UNKNOWN_CODE,
+        BAD_FLAG,
+    ]
+    .contains(&code)
 }
 
 /// What there is to say about a code.

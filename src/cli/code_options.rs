@@ -1,16 +1,19 @@
 //! From flags to the driver's options.
 
 use super::options::{self, BoundsOption, MathOption};
+use luisac::codes;
 use luisac::driver::options::CodeOptions;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
+use luisac_ast::diagnostic::Diagnostic;
 use luisac_targets::OptLevel;
 
 /// The driver's options of these flags.
 ///
 /// # Errors
-/// A `--define` without `=`.
-pub fn code_options(flags: &options::CodeOptions) -> Result<CodeOptions, String> {
+/// `L1216` for a `--define` without `=`.
+pub fn code_options(flags: &options::CodeOptions) -> Result<CodeOptions, Diagnostic> {
     let defines: Result<Vec<_>, _> = flags.define.iter().map(|d| split(d, "--define")).collect();
+    let defines = defines.map_err(|message| Diagnostic::error(codes::BAD_FLAG, message))?;
     Ok(CodeOptions {
         opt_level: match flags.opt_level {
             0 => OptLevel::O0,
@@ -30,7 +33,7 @@ pub fn code_options(flags: &options::CodeOptions) -> Result<CodeOptions, String>
         },
         debug_info: flags.debug_info,
         block: flags.block,
-        defines: defines?,
+        defines,
         fuel: flags.fuel,
     })
 }

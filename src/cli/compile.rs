@@ -34,17 +34,13 @@ struct Job<'a> {
 
 /// Compiles all inputs for all targets; goes on after a failure.
 pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure> {
-    let usage = |message: String| {
-        messages.note(format!("error: {message}"));
-        Failure::Usage
-    };
-    let options = code_options(&command.code).map_err(usage)?;
+    let options = code_options(&command.code).map_err(|d| messages.fail(d, None))?;
     let targets: Result<Vec<_>, _> =
         command.target.iter().map(|w| TargetChoice::parse(w)).collect();
-    let targets = targets.map_err(|d| {
-        messages.show(&d, None);
-        Failure::Usage
-    })?;
+    let targets = targets.map_err(|d| messages.fail(d, None))?;
+    for target in &targets {
+        compile::pipeline_for(&options, target).map_err(|d| messages.fail(d, None))?;
+    }
     let files = input::expand(&command.input.inputs).map_err(|d| messages.fail(d, None))?;
     let job = Job { command, options: &options, targets: &targets, messages };
     let results = job.all(&files);

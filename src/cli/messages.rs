@@ -1,6 +1,7 @@
 //! Diagnostics on standard error, and how a command ends.
 
 use super::options::{Color, Global, MessageFormat};
+use luisac::codes;
 use luisac::driver::input::Input;
 use luisac::driver::render::{SourceText, json_line, picture};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
@@ -70,10 +71,14 @@ impl Messages {
         }
     }
 
-    /// Shows them all, as the reason for a failure.
+    /// Shows them all, as the reason for a failure. What is wrong with the command line has no place in the input.
     pub fn fail(&self, diagnostics: impl Into<Diagnostics>, input: Option<&Input>) -> Failure {
-        self.show_all(&diagnostics.into(), input);
-        Failure::Input
+        let diagnostics = diagnostics.into();
+        let is_usage = |d: &Diagnostic| codes::is_usage(d.code);
+        for diagnostic in &diagnostics.0 {
+            self.show(diagnostic, input.filter(|_| !is_usage(diagnostic)));
+        }
+        if diagnostics.0.iter().any(is_usage) { Failure::Usage } else { Failure::Input }
     }
 
     /// A line for people; not shown with `--quiet` or as JSON.

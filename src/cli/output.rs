@@ -21,7 +21,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     if path == Path::new("-") {
         return print(bytes).map_err(|e| cannot(e.to_string(), None));
     }
-    write_whole(path, bytes).map_err(|e| cannot(e.to_string(), Some(e.help())))
+    write_whole(path, bytes).map_err(|e| cannot(e.source.to_string(), Some(e.help())))
 }
 
 /// Whether the path names something that exists and is no regular file: a device, a pipe.

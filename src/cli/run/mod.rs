@@ -46,10 +46,7 @@ struct Launch<'a> {
 
 /// Compiles and runs a kernel, and writes arguments back.
 pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
-    let options = code_options(&command.code).map_err(|message| {
-        messages.note(format!("error: {message}"));
-        Failure::Usage
-    })?;
+    let options = code_options(&command.code).map_err(|d| messages.fail(d, None))?;
     if matches!(command.device, DeviceOption::Cuda | DeviceOption::Vulkan) {
         let name = if command.device == DeviceOption::Cuda { "cuda" } else { "vulkan" };
         let diagnostic =

@@ -4,7 +4,7 @@ use super::argument::{Actual, ImageData};
 use super::{Launch, TIMED_RUNS, Times};
 use luisac::codes;
 use luisac::driver::compile::{self, TargetChoice, Watch};
-use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
 use luisac_ast::types::TypeKind;
 use luisac_runtime::{Arg, Buffer, Device, Image, Kernel, RuntimeError};
 use luisac_xir::Module;
@@ -110,5 +110,6 @@ fn download(resources: &[Resource], actuals: &mut [Actual]) {
 }
 
 fn failed(error: RuntimeError) -> Diagnostics {
-    Diagnostic::error(codes::RUN_FAILED, error.to_string()).with_help(error.help()).into()
+    let code = Code::parse(error.code()).unwrap_or(codes::RUN_FAILED);
+    Diagnostic::error(code, error.to_string()).with_help(error.help()).into()
 }
