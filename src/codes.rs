@@ -21,7 +21,7 @@ luisac_ast::codes! {
     OUTPUT_CLASH = 1211 "two outputs would have the same name", "Several kernels or targets would be written to the same file.", "Give a folder as `-o`, or other names to the kernels.";
     RUN_FAILED = 1212 "the run failed", "The device stopped the kernel or refused to start it.", "The message says what happened and where.";
     NO_DEVICE = 1213 "the device is not available", "This build or machine does not have the device that was asked for.", "Use `--device cpu` or `--device interp`.";
-    UNKNOWN_CODE = 1214 "there is no such code", "Codes look like L0123.", "Copy the code from a diagnostic.";
+    UNKNOWN_CODE = 1214 "there is no such code", "Codes look like L0001.", "Copy the code from a diagnostic.";
     NOT_VERIFIED = 1215 "the XIR is not valid", "The verifier found that the module breaks an invariant of XIR.", "Mend the XIR text; if luisac wrote it, report a bug with the input.";
     BAD_FLAG = 1216 "a flag's value cannot be read", "The value of a flag does not have the form that the flag takes.", "`luisac help COMMAND` shows the form.";
 }

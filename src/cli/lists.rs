@@ -77,7 +77,7 @@ pub fn explain(code: &str, messages: &Messages) -> Result<(), Failure> {
     let Some(info) = Code::parse(code).and_then(codes::find) else {
         let diagnostic =
             Diagnostic::error(codes::UNKNOWN_CODE, format!("there is no code `{code}`"))
-                .with_help("codes look like L0123; copy one from a diagnostic");
+                .with_help("codes look like L0001; copy one from a diagnostic");
         return Err(messages.fail(diagnostic, None));
     };
     let text = format!(

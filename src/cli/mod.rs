@@ -15,6 +15,7 @@ mod watch;
 use clap::{CommandFactory, Parser};
 use messages::{Failure, Messages};
 use options::{Cli, Command};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Arguments in, exit code out.
@@ -39,13 +40,14 @@ fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
         Command::Targets(command) => lists::targets(command, messages),
         Command::Devices(command) => lists::devices(command, messages),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "luisac", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "luisac", &mut script);
+            output::write(Path::new("-"), &script).map_err(|d| messages.fail(d, None))
         }
         Command::Man => {
             let mut page = Vec::new();
-            let rendered = clap_mangen::Man::new(Cli::command()).render(&mut page);
-            rendered.and_then(|()| messages::print(&page)).map_err(|_| Failure::Input)
+            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(|_| Failure::Input)?;
+            output::write(Path::new("-"), &page).map_err(|d| messages.fail(d, None))
         }
     }
 }
