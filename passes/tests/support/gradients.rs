@@ -227,6 +227,7 @@ pub fn compare(module: &Module, pipeline: &str, low: f32, high: f32) -> Result<u
         Ok(floats(&args[args.len() - 3]))
     };
     let mut compared = 0;
+    let here = loss(u32::MAX, 0.0)?;
     for (place, (mark, leaf)) in places.iter().enumerate() {
         let (below, above) = (loss(place as u32, -step)?, loss(place as u32, step)?);
         let (near_below, near_above) =
@@ -237,8 +238,10 @@ pub fn compare(module: &Module, pipeline: &str, low: f32, high: f32) -> Result<u
             let fine = (near_above[row] - near_below[row]) / step;
             let gradient = gradients[row + place];
             let scale = 1.0 + fine.abs() + above[row].abs();
-            // Where the two differences disagree there is an edge nearby.
-            if !fine.is_finite() || (coarse - fine).abs() > 0.01 * scale {
+            // Where differences disagree there is an edge nearby.
+            let bend = (near_above[row] + near_below[row] - 2.0 * here[row]) / step;
+            let is_smooth = (coarse - fine).abs() <= 0.01 * scale && bend.abs() <= 0.1 * scale;
+            if !fine.is_finite() || !is_smooth {
                 continue;
             }
             compared += 1;

@@ -54,7 +54,7 @@ pub(super) fn inline_scope(
         }
     }
     // The last first, so that each instruction moves once when blocks are split.
-    calls.sort_by_key(|&i| std::cmp::Reverse(i));
+    calls.sort_unstable();
     replace(module, func, calls, options, |_, _, _| true)
 }
 

@@ -328,7 +328,7 @@ impl Sweep<'_> {
                 Item::Block(_) => None,
             };
             let is_last = n + 1 == items.len();
-            if on_path && !is_last || leaky.is_none() && !is_last {
+            if !is_last && (on_path || leaky.is_none()) {
                 continue;
             }
             let end = n + 1;
