@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// What no device holds yet; it must be refused with a code.
 const NOT_YET: &[(&str, &str)] = &[
-    ("accumulate_gradient", "derivatives"),
-    ("autodiff_branch", "derivatives"),
-    ("autodiff_unrolled_loop", "derivatives"),
     ("direct_texture_sample", "sampled textures"),
 ];
 
