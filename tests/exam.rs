@@ -8,9 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// What no device holds yet; it must be refused with a code.
-const NOT_YET: &[(&str, &str)] = &[
-    ("direct_texture_sample", "sampled textures"),
-];
+const NOT_YET: &[(&str, &str)] = &[("direct_texture_sample", "sampled textures")];
 
 /// NumPy's name of a scalar type of the cases.
 fn element(kind: &str) -> &'static str {

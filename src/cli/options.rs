@@ -297,9 +297,9 @@ fn parse_size(text: &str) -> Result<[u32; 3], String> {
 
 fn parse_dispatch(text: &str) -> Result<[u32; 3], String> {
     match numbers(text)?.as_slice() {
-        &[x] => Ok([x, 1, 1]),
-        &[x, y] => Ok([x, y, 1]),
-        &[x, y, z] => Ok([x, y, z]),
+        [x] => Ok([*x, 1, 1]),
+        [x, y] => Ok([*x, *y, 1]),
+        [x, y, z] => Ok([*x, *y, *z]),
         _ => Err("one to three numbers are needed: X[,Y[,Z]]".into()),
     }
 }

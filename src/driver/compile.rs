@@ -14,7 +14,7 @@ use luisac_xir::{FunctionId, FunctionKind, Module};
 pub struct Watch<'a> {
     pub verify_each: bool,
     /// Called after every pass with its name.
-    pub after: Option<&'a mut dyn FnMut(&str, &Module)>,
+    pub after: Option<luisac_passes::Observer<'a>>,
 }
 
 /// A target with its canonical detail.

@@ -367,8 +367,8 @@ fn parse_image_size(dim: u8, size: &str) -> Result<[u32; 3], String> {
     };
     let numbers: Option<Vec<u32>> = size.split('x').map(|n| n.parse().ok()).collect();
     match numbers.ok_or_else(bad)?.as_slice() {
-        &[w, h] if dim == 2 => Ok([w, h, 1]),
-        &[w, h, d] if dim == 3 => Ok([w, h, d]),
+        [w, h] if dim == 2 => Ok([*w, *h, 1]),
+        [w, h, d] if dim == 3 => Ok([*w, *h, *d]),
         _ => Err(bad()),
     }
 }

@@ -102,7 +102,7 @@ pub fn parse_scalar(scalar: Scalar, text: &str) -> Option<Vec<u8>> {
         _ => {}
     }
     let value = parse_integer(text)?;
-    let bits = scalar.size() as u32 * 8;
+    let bits = scalar.size() * 8;
     let (low, high) = (-(1i128 << (bits - 1)), (1i128 << bits) - 1);
     let high = if scalar.is_signed() && !text.contains('x') { high >> 1 } else { high };
     (low..=high).contains(&value).then(|| value.to_le_bytes()[..scalar.size() as usize].to_vec())

@@ -80,7 +80,7 @@ fn load(launch: &Launch, mut module: Module, device: &Device) -> Result<Kernel, 
     let emit = compile::emit_options(launch.input, launch.options, &choice);
     let artifact = compile::emit(&module, super::kernel_of(launch, &module)?, &choice, &emit)?;
     // SAFETY: the object and its metadata come from the emitter, a moment ago.
-    unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(|e| failed(e.into()))
+    unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(failed)
 }
 
 fn upload(device: &Device, actual: &Actual, is_3d: bool) -> Result<Resource, RuntimeError> {
