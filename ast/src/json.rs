@@ -1,10 +1,11 @@
 //! The JSON forms of an AST: the dump of `to_json`, which has no version, and version 1.
 //!
-//! The reader goes over the bytes once for an outline and once for the content, builds nodes as it goes, and keeps
-//! nothing else: no document tree, no recursion. Memory is that of the library plus one frame for each level of
-//! nesting. Members of objects may come in any order. Errors carry a code, a JSON pointer and a byte offset; errors
-//! of content are collected, an error of syntax ends the reading.
+//! The reader goes over the bytes once and builds nodes as it goes; it keeps nothing else: no document tree, no
+//! recursion. Memory is that of the library plus one frame for each level of nesting. Members of objects may come in any
+//! order. A document with something wrong, or with its tables in an odd place, is read once more, slower: then errors
+//! carry a code, a JSON pointer and a byte offset; errors of content are collected, an error of syntax ends the reading.
 
+mod ahead;
 mod base64;
 mod build;
 pub mod codes;
@@ -12,8 +13,10 @@ mod document;
 mod functions;
 mod keys;
 mod lexer;
+mod names;
 mod nodes;
 mod pointer;
+mod progress;
 mod reader;
 mod report;
 mod tables;
@@ -29,6 +32,7 @@ use crate::model::Library;
 use crate::usage;
 
 use lexer::Lexer;
+use progress::Progress;
 use reader::Reader;
 
 /// Offsets of nodes are kept in 32 bits.
@@ -72,7 +76,7 @@ pub fn detect(bytes: &[u8]) -> InputKind {
         Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
     };
     match text.trim_start().bytes().next() {
-        Some(b'{' | b'[') if has_version(text) => InputKind::JsonV1,
+        Some(b'{' | b'[') if has_version(text.as_bytes()) => InputKind::JsonV1,
         Some(b'{' | b'[') => InputKind::JsonD0,
         Some(_) if XIR_WORDS.contains(&first_word(text)) => InputKind::XirText,
         _ => InputKind::Unknown,
@@ -90,14 +94,14 @@ fn first_word(text: &str) -> &str {
 }
 
 /// Whether the top level has `schema` or `version`, as far as the head of a document shows.
-fn has_version(text: &str) -> bool {
-    let mut lexer = Lexer::new(text, 0);
+fn has_version(head: &[u8]) -> bool {
+    let mut lexer = Lexer::new(head, 0);
     let mut first = true;
     if !lexer.eat(b'{') {
         return false;
     }
     while let Ok(Some(key)) = lexer.key(&mut first) {
-        if matches!(&text[key.range()], "schema" | "version") {
+        if matches!(lexer.raw(key), b"schema" | b"version") {
             return true;
         }
         if lexer.skip_unchecked().is_err() {
@@ -116,30 +120,48 @@ fn has_version(text: &str) -> bool {
 /// # Errors
 /// If the bytes are no JSON, or no AST: all that is wrong, in the order of the input, up to a limit.
 pub fn read(bytes: &[u8]) -> Result<Library, Diagnostics> {
+    read_with(bytes, &|_| {})
+}
+
+/// As [`read`], and tells now and then which offset it has reached. What lies before is not needed any more, unless there
+/// is something wrong: the owner of a mapped file may let go of those pages, as long as they can be read again.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(bytes: &[u8], reached: &dyn Fn(usize)) -> Result<Library, Diagnostics> {
     if bytes.len() > MAX_LEN {
         let message = format!("the input has {} bytes, but may have up to {MAX_LEN}", bytes.len());
         return Err(Diagnostic::error(codes::TOO_LARGE, message).into());
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        Diagnostic::error(codes::NOT_UTF8, format!("byte {at} is not UTF-8")).at_offset(at)
-    })?;
-    let mut reader = Reader::new(text);
-    if text.starts_with('\u{feff}') {
-        reader.lexer.at = '\u{feff}'.len_utf8();
-    }
+    let progress = Progress::new(reached);
+    let mut reader = started(bytes, progress);
     if reader.lexer.peek().is_none() {
         return Err(Diagnostic::error(codes::EMPTY, "the input is empty").at_offset(0).into());
     }
+    if matches!(reader.as_written(), Ok(true)) && reader.report.is_empty() {
+        return Ok(finished(reader));
+    }
+    reader = started(bytes, progress);
     if let Err(error) = reader.document() {
         reader.report.syntax(&reader.lexer, error);
     }
-    if !reader.report.is_empty() {
-        return Err(reader.report.finish(text));
+    if reader.report.is_empty() { Ok(finished(reader)) } else { Err(reader.report.finish(bytes)) }
+}
+
+/// A reader behind the mark that some editors put first.
+fn started<'a>(bytes: &'a [u8], progress: Progress<'a>) -> Reader<'a> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    let mut reader = Reader::new(bytes, progress);
+    if bytes.starts_with(MARK) {
+        reader.lexer.at = MARK.len();
     }
-    let mut library = reader.library;
-    if !reader.versioned {
+    reader
+}
+
+fn finished(reader: Reader<'_>) -> Library {
+    let Reader { mut library, versioned, .. } = reader;
+    if !versioned {
         usage::mark(&mut library);
     }
-    Ok(library)
+    library
 }

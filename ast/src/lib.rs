@@ -29,9 +29,17 @@ pub use types::{Scalar, TypeId, TypeKind, TypeTable};
 /// # Errors
 /// All that is wrong with the bytes, as [`json::read`] and [`binary::read`] tell it.
 pub fn read(bytes: &[u8]) -> Result<Library, Diagnostics> {
+    read_with(bytes, &|_| {})
+}
+
+/// As [`read`], and tells now and then which offset it has reached: see [`json::read_with`].
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(bytes: &[u8], reached: &dyn Fn(usize)) -> Result<Library, Diagnostics> {
     match json::detect(bytes) {
         json::InputKind::BinaryLibrary => binary::read(bytes).map(|file| file.library),
-        _ => json::read(bytes),
+        _ => json::read_with(bytes, reached),
     }
 }
 

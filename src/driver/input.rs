@@ -6,6 +6,7 @@ use luisac_ast::model::{FunctionId, StmtId};
 use luisac_ast::{Library, Place, json};
 use luisac_xir::{Module, SourceLoc, from_ast, text, verify};
 use memmap2::Mmap;
+use std::cell::Cell;
 use std::io::Read;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,27 @@ const MAP_FROM: u64 = 16 << 20;
 enum Bytes {
     Owned(Vec<u8>),
     Mapped(Mmap),
+}
+
+impl Bytes {
+    /// Gives the pages of a part of the content back to the system; they are read from the file again if they are needed.
+    /// So a mapped file, which counts as memory of the process, is never resident as a whole.
+    fn let_go(&self, part: std::ops::Range<usize>) {
+        #[cfg(unix)]
+        if let Bytes::Mapped(map) = self
+            && part.end > part.start
+        {
+            // SAFETY: the mapping is of a file and is never written, so a page that is read again is the same.
+            // Advice that the system does not take is no error.
+            let _ = unsafe {
+                map.unchecked_advise_range(
+                    memmap2::UncheckedAdvice::DontNeed,
+                    part.start,
+                    part.end - part.start,
+                )
+            };
+        }
+    }
 }
 
 impl Deref for Bytes {
@@ -77,9 +99,17 @@ impl Input {
     /// # Errors
     /// All that is wrong with the input; the second part of the success are warnings.
     pub fn library(&self) -> Result<(Library, Diagnostics), Diagnostics> {
-        let library = luisac_ast::read(self.bytes())?;
+        let library = self.syntax_tree()?;
         let found = luisac_ast::check::check(&library);
         if found.has_errors() { Err(found) } else { Ok((library, found)) }
+    }
+
+    fn syntax_tree(&self) -> Result<Library, Diagnostics> {
+        let kept = Cell::new(0);
+        let let_go = |end| self.bytes.let_go(kept.replace(end)..end);
+        let library = luisac_ast::read_with(&self.bytes, &let_go)?;
+        let_go(self.bytes.len());
+        Ok(library)
     }
 
     /// Reads, checks and lowers to XIR that the verifier passed.

@@ -1,5 +1,8 @@
 //! `cargo xtask bench`: whole-process times of the release binary, the median of many runs.
 
+mod read;
+mod unrolled;
+
 use std::{
     fs,
     path::Path,
@@ -19,6 +22,9 @@ const WARM: usize = 3;
 pub fn bench(args: &[String]) -> Result<()> {
     setup::setup(For::Build)?;
     let luisac = build()?;
+    if let Some(("read", rest)) = args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return read::bench(&luisac, rest);
+    }
     let corpus = args.first().map_or_else(|| root().join("../shared/corpus"), Into::into);
     let scratch = std::env::temp_dir().join(format!("luisac-bench-{}", std::process::id()));
     let time = |args: &[&str]| median(&luisac, args);

@@ -18,7 +18,8 @@ usage: cargo xtask COMMAND
   test     set up, run every test
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
-  bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus
+  bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus;
+           `bench read` measures reading and checking of inputs up to 1.8 GB, or up to the number of bytes given
 ";
 
 fn main() -> ExitCode {

@@ -1,7 +1,5 @@
 //! From the members of an object to the expression or statement that it stands for.
 
-use cranelift_entity::EntityRef;
-
 use super::codes;
 use super::keys::{Key, Tag};
 use super::lexer::{Lexed, Span};
@@ -10,8 +8,8 @@ use super::reader::{Reader, function_id, shorten};
 use crate::callops::CallOp;
 use crate::layout;
 use crate::model::{
-    BinaryOp, ByteRange, Callee, CastOp, ConstantId, Expr, ExprId, ExprKind, ExternalId, Function,
-    Stmt, StmtId, Swizzle, TextRange, UnaryOp, VariableId,
+    BinaryOp, ByteRange, Callee, CastOp, Expr, ExprId, ExprKind, Function, Stmt, StmtId, Swizzle,
+    TextRange, UnaryOp, VariableId,
 };
 use crate::types::TypeId;
 
@@ -50,11 +48,8 @@ impl Reader<'_> {
             Tag::MemberOf => self.make_member(frame)?,
             Tag::Call => self.make_call(frame)?,
             Tag::Constant => {
-                let count = self.library.constants.len();
-                let at = frame.number_at as usize;
-                let index =
-                    self.in_range(codes::CONSTANT_INDEX, "constant", frame.number, count, at);
-                index.map(|index| ExprKind::Constant(ConstantId::new(index)))
+                let index = self.constant_index(frame.number, frame.number_at as usize);
+                index.map(ExprKind::Constant)
             }
             Tag::TypeId => {
                 let index = self.index(frame, "`data_type`");
@@ -140,6 +135,10 @@ impl Reader<'_> {
         if !self.base64(span, "the literal")? {
             return Ok(None);
         }
+        if self.ahead.on {
+            let bytes = function.add_bytes(&self.scratch);
+            return Ok(Some(Expr { ty, kind: ExprKind::Literal { bytes } }));
+        }
         let types = &self.library.types;
         let (size, len) = (types.size(ty), self.scratch.len());
         if !types.is_data(ty) {
@@ -218,17 +217,7 @@ impl Reader<'_> {
                 }
                 Callee::Function(callee)
             }),
-            CallOp::External => {
-                let count = self.library.externals.len();
-                let index = self.in_range(
-                    codes::EXTERNAL_INDEX,
-                    "external function",
-                    frame.number,
-                    count,
-                    at,
-                );
-                index.map(|index| Callee::External(ExternalId::new(index)))
-            }
+            CallOp::External => self.external_index(frame.number, at).map(Callee::External),
             _ => Some(Callee::Builtin),
         };
         let (curve_bases, arguments) = (frame.curve_bases, frame.exprs);

@@ -1,7 +1,8 @@
 //! The document as a whole: envelope, order of its parts, entry, call graph.
 //!
-//! Its members come in any order, and LuisaCompute's writer puts `functions` first. So the top level is looked through
-//! once for where each member is, counting brackets only, and the members are read in the order that they need.
+//! Its members come in any order, and LuisaCompute's writer puts `functions` first. What is right is read in the order in
+//! which it is written ([`super::ahead`]). Everything else, and what comes in an odd order, is looked through once for where
+//! each member of the top level is, counting brackets only, and the members are then read in the order that they need.
 
 use std::fmt::Write;
 
@@ -15,7 +16,11 @@ use crate::model::{FunctionId, FunctionTag};
 /// Members of the top level, in the order in which they are read.
 const MEMBERS: [&str; 8] =
     ["schema", "version", "types", "constants", "external_functions", "functions", "entry", "root"];
+const SCHEMA: usize = 0;
+const VERSION: usize = 1;
 const TYPES: usize = 2;
+const CONSTANTS: usize = 3;
+const EXTERNALS: usize = 4;
 const FUNCTIONS: usize = 5;
 const ENTRY: usize = 6;
 const ROOT: usize = 7;
@@ -24,7 +29,75 @@ const ROOT: usize = 7;
 type Outline = [Option<(usize, usize)>; MEMBERS.len()];
 
 impl Reader<'_> {
-    /// Reads the whole document.
+    /// Reads the whole document in the order in which it is written. False, or an error, or something reported, if it is
+    /// not right or not in an order that allows it: [`Self::document`] finds out.
+    pub fn as_written(&mut self) -> Lexed<bool> {
+        let mut seen = [false; MEMBERS.len()];
+        let mut first = true;
+        if !self.lexer.eat(b'{') {
+            return Ok(false);
+        }
+        while let Some(key) = self.lexer.key(&mut first)? {
+            let name = self.lexer.raw(key);
+            let Some(member) = MEMBERS.iter().position(|m| m.as_bytes() == name) else {
+                return Ok(false);
+            };
+            let before = seen;
+            if std::mem::replace(&mut seen[member], true) || !self.member(member, &before)? {
+                return Ok(false);
+            }
+            self.tell();
+        }
+        let complete =
+            seen[TYPES] && seen[FUNCTIONS] && seen[ENTRY] && seen[SCHEMA] == seen[VERSION];
+        if !complete || self.lexer.peek().is_some() || !self.report.is_empty() {
+            return Ok(false);
+        }
+        if self.ahead.on && !self.resolve() {
+            return Ok(false);
+        }
+        self.check_calls();
+        Ok(true)
+    }
+
+    /// Reads a member of the top level after those in `seen`; false if it has to wait for others.
+    fn member(&mut self, member: usize, seen: &[bool; MEMBERS.len()]) -> Lexed<bool> {
+        self.lexer.peek();
+        let at = self.lexer.at;
+        match member {
+            // They decide how all the rest is read.
+            SCHEMA | VERSION if seen[TYPES..].contains(&true) => return Ok(false),
+            SCHEMA | VERSION => {
+                self.versioned = true;
+                return self.envelope_member(member);
+            }
+            TYPES => {
+                let ahead = std::mem::take(&mut self.ahead.on);
+                self.type_table()?;
+                self.ahead.on = ahead;
+            }
+            CONSTANTS | EXTERNALS if !seen[TYPES] => return Ok(false),
+            CONSTANTS | EXTERNALS => {
+                let ahead = std::mem::take(&mut self.ahead.on);
+                if member == CONSTANTS {
+                    self.constant_table()?
+                } else {
+                    self.external_table()?
+                }
+                self.ahead.on = ahead;
+            }
+            FUNCTIONS => {
+                // Constants and external functions may be left out, so only the end of the document tells that all are there.
+                self.ahead.on = !(seen[TYPES] && seen[CONSTANTS] && seen[EXTERNALS]);
+                self.function_table()?;
+            }
+            ENTRY if seen[FUNCTIONS] => self.entry(at)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads the whole document, tables first.
     pub fn document(&mut self) -> Lexed<()> {
         let Some(places) = self.outline()? else {
             return Ok(());
@@ -107,6 +180,19 @@ impl Reader<'_> {
         Ok(found.then_some(places))
     }
 
+    /// Whether `schema` or `version`, at which the lexer stands, is the known one; else it may not be consumed.
+    fn envelope_member(&mut self, member: usize) -> Lexed<bool> {
+        Ok(match self.lexer.peek() {
+            Some(b'"') if member == SCHEMA => {
+                self.string("`schema`")?.as_deref() == Some("luisa.compute.ast")
+            }
+            Some(b'-' | b'0'..=b'9') if member == VERSION => {
+                self.signed_integer("`version`")?.is_some_and(|v| v.0 == 1)
+            }
+            _ => false,
+        })
+    }
+
     fn envelope(&mut self, places: Outline) -> Lexed<()> {
         for (member, place) in places.iter().enumerate().take(TYPES) {
             let Some((start, _)) = *place else {
@@ -115,17 +201,8 @@ impl Reader<'_> {
                 continue;
             };
             self.lexer.at = start;
-            let known = match self.lexer.peek() {
-                Some(b'"') if member == 0 => {
-                    self.string("`schema`")?.as_deref() == Some("luisa.compute.ast")
-                }
-                Some(b'-' | b'0'..=b'9') if member == 1 => {
-                    self.signed_integer("`version`")?.is_some_and(|v| v.0 == 1)
-                }
-                _ => false,
-            };
-            if !known {
-                let wanted = if member == 0 { "`\"luisa.compute.ast\"`" } else { "1" };
+            if !self.envelope_member(member)? {
+                let wanted = if member == SCHEMA { "`\"luisa.compute.ast\"`" } else { "1" };
                 self.report.error(
                     codes::VERSION,
                     start,

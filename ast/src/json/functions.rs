@@ -7,8 +7,8 @@ use super::codes;
 use super::lexer::Lexed;
 use super::reader::Reader;
 use crate::model::{
-    Binding, ConstantId, CurveBases, Function, FunctionId, FunctionTag, Usage, Variable,
-    VariableId, VariableTag,
+    Binding, CurveBases, Function, FunctionId, FunctionTag, Usage, Variable, VariableId,
+    VariableTag,
 };
 use crate::types::TypeId;
 
@@ -73,6 +73,10 @@ impl Reader<'_> {
             }
             Ok(())
         })?;
+        if self.ahead.on {
+            let given = seen & RETURN_TYPE != 0;
+            self.ahead.return_types.push(given.then(|| function.return_type.as_u32()));
+        }
         self.check_members(&function, seen, at);
         self.check_variables(&mut function, arguments_at);
         function.shrink_to_fit();
@@ -191,6 +195,7 @@ impl Reader<'_> {
                 );
             }
             function.variables.push(variable);
+            self.tell();
         }
         Ok(())
     }
@@ -226,9 +231,7 @@ impl Reader<'_> {
             let mut first = true;
             while self.lexer.item(&mut first)? {
                 if let Some((index, at)) = self.signed_integer("a constant's index")? {
-                    let count = self.library.constants.len();
-                    let found = self.in_range(codes::CONSTANT_INDEX, "constant", index, count, at);
-                    function.listed_constants.extend(found.map(ConstantId::new));
+                    function.listed_constants.extend(self.constant_index(index, at));
                 }
             }
         }

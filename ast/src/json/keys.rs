@@ -1,5 +1,7 @@
 //! The members that nodes of a function body have: one table of keys, one of tags.
 
+use super::names::{position, slots};
+
 /// What kind of node is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
@@ -52,18 +54,11 @@ macro_rules! keys {
         }
 
         const KEY_NAMES: &[&str] = &[$($name,)*];
+        static KEY_SLOTS: [u8; 256] = slots(KEY_NAMES);
         const ROLES: &[Role] = &[$($role,)*];
 
         impl Key {
             pub const ALL: &[Key] = &[$(Key::$key,)*];
-
-            #[inline]
-            pub fn from_name(name: &str) -> Option<Key> {
-                match name {
-                    $($name => Some(Key::$key),)*
-                    _ => None,
-                }
-            }
         }
     };
 }
@@ -110,6 +105,11 @@ keys! {
 }
 
 impl Key {
+    #[inline]
+    pub fn from_name(name: &[u8]) -> Option<Key> {
+        position(&KEY_SLOTS, KEY_NAMES, name).map(|i| Key::ALL[i])
+    }
+
     pub fn name(self) -> &'static str {
         KEY_NAMES[self as usize]
     }
@@ -148,21 +148,15 @@ macro_rules! tags {
             $($tag,)*
         }
 
+        const TAGS: &[Tag] = &[$(Tag::$tag,)*];
+        const TAG_NAMES: &[&str] = &[$($name,)*];
+        static TAG_SLOTS: [u8; 256] = slots(TAG_NAMES);
+
         const TAG_ROWS: &[(&str, Option<Want>, u64, u64)] = &[
             ("", None, 0, 0),
             ("", None, 0, 0),
             $(($name, Some(Want::$want), bits(&[$(Key::$key),*]), bits(&[$(Key::$optional),*])),)*
         ];
-
-        impl Tag {
-            #[inline]
-            pub fn from_name(name: &str) -> Option<Tag> {
-                match name {
-                    $($name => Some(Tag::$tag),)*
-                    _ => None,
-                }
-            }
-        }
     };
 }
 
@@ -201,6 +195,11 @@ tags! {
 }
 
 impl Tag {
+    #[inline]
+    pub fn from_name(name: &[u8]) -> Option<Tag> {
+        position(&TAG_SLOTS, TAG_NAMES, name).map(|i| TAGS[i])
+    }
+
     pub fn name(self) -> &'static str {
         TAG_ROWS[self as usize].0
     }

@@ -1,7 +1,11 @@
-//! JSON tokens over a text, without recursion and without copies.
+//! JSON tokens over bytes, without recursion and without copies.
 //!
 //! Control characters inside strings are let through, because LuisaCompute's writer puts them there; everything else
-//! is as RFC 8259 has it. Escapes are looked at when a string is decoded, not when it is skipped.
+//! is as RFC 8259 has it. Escapes are looked at when a string is decoded, not when it is skipped. Only strings can hold
+//! what is not ASCII, so only they are checked for UTF-8, one by one, as they are met.
+//!
+//! Blanks and strings are looked through eight bytes at a time in one register (the zero-byte test of Hacker's Delight,
+//! section 6-1): most of a dump is indentation, and most strings are shorter than a vector register.
 
 use std::borrow::Cow;
 
@@ -9,7 +13,16 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Syntax {
     pub offset: usize,
-    pub expected: &'static str,
+    pub fault: Fault,
+}
+
+/// Why a text is no JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Something else should stand there.
+    Expected(&'static str),
+    /// The bytes are no UTF-8.
+    NotUtf8,
 }
 
 pub(super) type Lexed<T> = Result<T, Syntax>;
@@ -35,25 +48,49 @@ pub(super) enum Number {
 }
 
 pub(super) struct Lexer<'a> {
-    pub text: &'a str,
-    bytes: &'a [u8],
+    pub bytes: &'a [u8],
     pub at: usize,
 }
 
-const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
+const LOW: u64 = u64::from_ne_bytes([1; 8]);
+const HIGH: u64 = LOW << 7;
+const SPACES: u64 = LOW * b' ' as u64;
+const QUOTES: u64 = LOW * b'"' as u64;
+const SLASHES: u64 = LOW * b'\\' as u64;
+
+/// Has the high bit of the first zero byte set, and none below it.
+#[inline]
+fn zero_byte(word: u64) -> u64 {
+    word.wrapping_sub(LOW) & !word & HIGH
+}
+
+/// Index of the first byte of which the high bit is set.
+#[inline]
+fn first(word: u64) -> usize {
+    word.trailing_zeros() as usize / 8
+}
 
 impl<'a> Lexer<'a> {
     /// Starts at byte `at` of a text of less than 4 GiB.
-    pub fn new(text: &'a str, at: usize) -> Self {
-        Self { text, bytes: text.as_bytes(), at }
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
     }
 
     pub fn error<T>(&self, expected: &'static str) -> Lexed<T> {
-        Err(Syntax { offset: self.at.min(self.bytes.len()), expected })
+        let offset = self.at.min(self.bytes.len());
+        Err(Syntax { offset, fault: Fault::Expected(expected) })
     }
 
+    #[inline]
     fn byte(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
+    }
+
+    /// The next eight bytes, the first one lowest.
+    #[inline]
+    fn word_ahead(&self) -> Option<u64> {
+        let chunk = self.bytes.get(self.at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*chunk))
     }
 
     /// The next byte that is not blank, which is not consumed.
@@ -68,13 +105,20 @@ impl<'a> Lexer<'a> {
                 b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
                 _ => return Some(byte),
             }
-            // Indentation is most of a file.
-            while let Some(chunk) = self.bytes.get(self.at..self.at + 8) {
-                if chunk != SPACES.to_ne_bytes() {
-                    break;
-                }
-                self.at += 8;
+            self.skip_spaces();
+        }
+    }
+
+    /// Skips spaces as long as there are eight bytes to look at; those at the end of a text are left.
+    #[inline]
+    fn skip_spaces(&mut self) {
+        while let Some(word) = self.word_ahead() {
+            let other = word ^ SPACES;
+            if other != 0 {
+                self.at += first(other);
+                return;
             }
+            self.at += 8;
         }
     }
 
@@ -86,6 +130,7 @@ impl<'a> Lexer<'a> {
         found
     }
 
+    #[inline]
     pub fn need(&mut self, byte: u8, expected: &'static str) -> Lexed<()> {
         if self.eat(byte) { Ok(()) } else { self.error(expected) }
     }
@@ -95,32 +140,50 @@ impl<'a> Lexer<'a> {
     pub fn string(&mut self) -> Lexed<Span> {
         self.need(b'"', "a string")?;
         let start = self.at;
+        let mut plain = true;
         loop {
+            if let Some(word) = self.word_ahead() {
+                let hit = zero_byte(word ^ QUOTES) | zero_byte(word ^ SLASHES) | (word & HIGH);
+                if hit == 0 {
+                    self.at += 8;
+                    continue;
+                }
+                self.at += first(hit);
+            }
             match self.byte() {
                 Some(b'"') => break,
                 Some(b'\\') => self.at += 2,
-                Some(_) => {
+                Some(byte) => {
+                    plain &= byte.is_ascii();
                     self.at += 1;
-                    if self.at - start == 24 {
-                        self.long_string();
-                    }
                 }
                 None => return self.error("the end of the string"),
             }
         }
         let span = Span { start: start as u32, end: self.at as u32 };
+        if !plain {
+            self.utf8(span)?;
+        }
         self.at += 1;
         Ok(span)
     }
 
-    fn long_string(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    /// The inside of a string as it stands there, escapes and all.
+    #[inline]
+    pub fn raw(&self, span: Span) -> &'a [u8] {
+        &self.bytes[span.range()]
+    }
+
+    fn utf8(&self, span: Span) -> Lexed<&'a str> {
+        std::str::from_utf8(self.raw(span)).map_err(|error| Syntax {
+            offset: span.start as usize + error.valid_up_to(),
+            fault: Fault::NotUtf8,
+        })
     }
 
     /// The characters of a string.
     pub fn decode(&self, span: Span) -> Lexed<Cow<'a, str>> {
-        let raw = &self.text[span.range()];
+        let raw = self.utf8(span)?;
         match memchr::memchr(b'\\', raw.as_bytes()) {
             None => Ok(Cow::Borrowed(raw)),
             Some(_) => unescape(raw, span.start as usize).map(Cow::Owned),
@@ -166,9 +229,9 @@ impl<'a> Lexer<'a> {
             }
             self.digits()?;
         }
-        match self.text[start..self.at].parse() {
-            Ok(value) => Ok(value),
-            Err(_) => self.error("a number"),
+        match std::str::from_utf8(&self.bytes[start..self.at]).map(str::parse) {
+            Ok(Ok(value)) => Ok(value),
+            _ => self.error("a number"),
         }
     }
 
@@ -304,7 +367,7 @@ fn unescape(raw: &str, offset: usize) -> Lexed<String> {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
         let here = offset + raw.len() - rest.len();
-        let wrong = |expected| Err(Syntax { offset: here, expected });
+        let wrong = |expected| Err(Syntax { offset: here, fault: Fault::Expected(expected) });
         let plain = match rest.bytes().next() {
             Some(b'"') => '"',
             Some(b'\\') => '\\',

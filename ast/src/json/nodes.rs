@@ -114,6 +114,7 @@ impl Reader<'_> {
                 }
                 Want::Stmt => {
                     let stmt = self.close_stmt(function, &frame)?;
+                    self.tell();
                     if self.nodes.frames.is_empty() {
                         self.check_scope(&frame);
                         return Ok(Some(stmt));
@@ -216,9 +217,9 @@ impl Reader<'_> {
 
     /// Reads one member of the innermost object, the key of which has been consumed.
     fn node_member(&mut self, span: Span) -> Lexed<()> {
-        let key = match Key::from_name(&self.lexer.text[span.range()]) {
+        let key = match Key::from_name(self.lexer.raw(span)) {
             Some(key) => Some(key),
-            None => Key::from_name(&self.lexer.decode(span)?),
+            None => Key::from_name(self.lexer.decode(span)?.as_bytes()),
         };
         let Some(frame) = self.nodes.frames.last_mut() else {
             return Ok(());
@@ -295,11 +296,11 @@ impl Reader<'_> {
             return self.wrong_type("`tag`", "a string");
         }
         let span = self.lexer.string()?;
-        let tag = match Tag::from_name(&self.lexer.text[span.range()]) {
+        let tag = match Tag::from_name(self.lexer.raw(span)) {
             Some(tag) => tag,
             None => {
                 let name = self.lexer.decode(span)?;
-                Tag::from_name(&name).unwrap_or_else(|| {
+                Tag::from_name(name.as_bytes()).unwrap_or_else(|| {
                     let message =
                         format!("`{}` is no tag of an expression or statement", shorten(&name));
                     self.report.error(codes::UNKNOWN_NAME, span.start as usize, message);

@@ -10,7 +10,7 @@ enum Open {
 
 /// The JSON pointer of the innermost value that each offset lies in or before; `offsets` must ascend. A text that
 /// stops being JSON gives, from there on, the pointer of what was open. A long pointer is cut to that of a value around it.
-pub(super) fn at_offsets(text: &str, offsets: &[usize]) -> Vec<String> {
+pub(super) fn at_offsets(text: &[u8], offsets: &[usize]) -> Vec<String> {
     let mut finder =
         Finder { lexer: Lexer::new(text, 0), open: Vec::new(), offsets, found: Vec::new() };
     // A syntax error ends the walk, which is all that matters of it.
@@ -117,11 +117,7 @@ impl Finder<'_> {
 /// `bytes` should be a JSON text; where it is not, what was found until there is given. Cost: one pass over the text
 /// up to the value.
 pub fn find(bytes: &[u8], pointer: &str) -> std::ops::Range<usize> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
-    };
-    let mut lexer = Lexer::new(text, 0);
+    let mut lexer = Lexer::new(bytes, 0);
     lexer.peek();
     let mut start = lexer.at;
     for part in pointer.split('/').skip(1) {

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use cranelift_entity::EntityRef;
 
+use super::ahead::Ahead;
 use super::codes;
 use super::lexer::{Lexed, Lexer, Number, Span};
 use super::nodes::Nodes;
+use super::progress::Progress;
 use super::report::Report;
 use crate::diagnostic::Code;
-use crate::model::{FunctionId, Library};
+use crate::model::{ConstantId, ExternalId, FunctionId, Library};
 use crate::types::TypeId;
 
 pub(super) struct Reader<'a> {
@@ -23,21 +25,31 @@ pub(super) struct Reader<'a> {
     /// Call of one function by another, and a byte offset where it stands: once for each pair.
     pub calls: Vec<(FunctionId, FunctionId, usize)>,
     pub nodes: Nodes,
+    pub ahead: Ahead,
     pub scratch: Vec<u8>,
+    pub progress: Progress<'a>,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub fn new(bytes: &'a [u8], progress: Progress<'a>) -> Self {
         Self {
-            lexer: Lexer::new(text, 0),
+            lexer: Lexer::new(bytes, 0),
             report: Report::default(),
             versioned: false,
             library: Library::new(),
             types: Vec::new(),
             calls: Vec::new(),
             nodes: Nodes::default(),
+            ahead: Ahead::default(),
             scratch: Vec::new(),
+            progress,
         }
+    }
+
+    /// Tells how far the reading is.
+    #[inline]
+    pub fn tell(&mut self) {
+        self.progress.at(self.lexer.at);
     }
 
     /// Enters an object; false if there is something else, which is reported and skipped.
@@ -168,6 +180,9 @@ impl<'a> Reader<'a> {
     /// The type of an index that stands at `at`; [`TypeId::VOID`] if that is wrong, which is reported.
     #[inline]
     pub fn resolve_type(&mut self, index: u32, at: usize) -> TypeId {
+        if self.ahead.on {
+            return self.ahead.type_index(index);
+        }
         match self.types.get(index as usize) {
             Some(ty) => ty.unwrap_or(TypeId::VOID),
             None => {
@@ -271,25 +286,44 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Checks an index against the number of things there are.
-    pub fn in_range(
-        &mut self,
-        code: Code,
-        what: &str,
-        index: i64,
-        count: usize,
-        at: usize,
-    ) -> Option<usize> {
-        let found = usize::try_from(index).ok().filter(|i| *i < count);
-        if found.is_none() {
-            self.report.error(
-                code,
-                at,
-                format!("there is no {what} {index}: the input has {count}"),
-            );
+    /// A constant by index; `None` if there is no such one, which is reported.
+    pub fn constant_index(&mut self, given: i64, at: usize) -> Option<ConstantId> {
+        let count = self.library.constants.len();
+        let ahead = self.ahead.on.then_some(&mut self.ahead.constants);
+        let index = known_index(given, count, ahead);
+        if index.is_none() {
+            self.no_such(codes::CONSTANT_INDEX, "constant", given, count, at);
         }
-        found
+        index.map(ConstantId::new)
     }
+
+    /// An external function by index; `None` if there is no such one, which is reported.
+    pub fn external_index(&mut self, given: i64, at: usize) -> Option<ExternalId> {
+        let count = self.library.externals.len();
+        let ahead = self.ahead.on.then_some(&mut self.ahead.externals);
+        let index = known_index(given, count, ahead);
+        if index.is_none() {
+            self.no_such(codes::EXTERNAL_INDEX, "external function", given, count, at);
+        }
+        index.map(ExternalId::new)
+    }
+
+    fn no_such(&mut self, code: Code, what: &str, index: i64, count: usize, at: usize) {
+        let message = format!("there is no {what} {index}: the input has {count}");
+        self.report.error(code, at, message);
+    }
+}
+
+/// An index below `count`; while tables are still to come (`ahead`), any index, which is noted there.
+fn known_index(index: i64, count: usize, ahead: Option<&mut usize>) -> Option<usize> {
+    // Ids have 32 bits, the largest of which stands for none.
+    let index = u32::try_from(index).ok().filter(|i| *i != u32::MAX)? as usize;
+    match ahead {
+        Some(end) => *end = (*end).max(index + 1),
+        None if index >= count => return None,
+        None => {}
+    }
+    Some(index)
 }
 
 /// A function's id from an index that is checked later.

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
 use super::codes;
-use super::lexer::{Lexer, Syntax};
+use super::lexer::{Fault, Lexer, Syntax};
 use super::pointer;
 
 /// How many diagnostics are of use to a reader.
@@ -58,27 +58,27 @@ impl Report {
 
     /// Notes an error of syntax, after which nothing can be read.
     pub fn syntax(&mut self, lexer: &Lexer<'_>, error: Syntax) {
-        let Syntax { offset, expected } = error;
-        match lexer.text.get(offset..).and_then(|rest| rest.chars().next()) {
-            None => {
-                self.error(
-                    codes::TRUNCATED,
-                    offset,
-                    format!("the input ends where {expected} should be"),
-                );
+        let Syntax { offset, fault } = error;
+        let rest = lexer.bytes.get(offset..).unwrap_or_default();
+        let rest = &rest[..rest.len().min(8)];
+        let head = rest.utf8_chunks().next();
+        let found = head.as_ref().and_then(|chunk| chunk.valid().chars().next());
+        match (fault, found) {
+            (Fault::Expected(expected), None) if rest.is_empty() => {
+                let message = format!("the input ends where {expected} should be");
+                self.error(codes::TRUNCATED, offset, message);
             }
-            Some(found) => {
-                self.error(
-                    codes::SYNTAX,
-                    offset,
-                    format!("{expected} expected, but there is `{}`", found.escape_default()),
-                );
+            (Fault::Expected(expected), Some(found)) => {
+                let message =
+                    format!("{expected} expected, but there is `{}`", found.escape_default());
+                self.error(codes::SYNTAX, offset, message);
             }
+            _ => self.error(codes::NOT_UTF8, offset, format!("byte {offset} is not UTF-8")),
         }
     }
 
     /// The diagnostics in the order of their places, with JSON pointers.
-    pub fn finish(mut self, text: &str) -> Diagnostics {
+    pub fn finish(mut self, text: &[u8]) -> Diagnostics {
         self.entries.sort_by_key(|e| e.offset);
         let offsets: Vec<usize> = self.entries.iter().map(|e| e.offset).collect();
         let pointers = pointer::at_offsets(text, &offsets);

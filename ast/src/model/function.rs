@@ -304,6 +304,10 @@ impl Function {
         &self.byte_pool[range.range()]
     }
 
+    pub(crate) fn bytes_in_mut(&mut self, range: ByteRange) -> &mut [u8] {
+        &mut self.byte_pool[range.range()]
+    }
+
     /// A text.
     pub fn text_in(&self, range: TextRange) -> &str {
         &self.text_pool[range.range()]
