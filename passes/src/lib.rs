@@ -8,6 +8,7 @@
 //! stay where they are; a refused function is left unchanged; no recursion on the depth of the input; the same input gives
 //! the same output.
 
+pub mod analyses;
 pub mod codes;
 mod manager;
 pub mod registry;

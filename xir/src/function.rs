@@ -77,6 +77,17 @@ pub enum Imm {
     CurveBases(u8),
 }
 
+impl Imm {
+    /// The functions named.
+    pub fn functions(&self) -> impl Iterator<Item = FunctionId> + use<> {
+        let callee = match self {
+            Imm::Callee(callee) => Some(*callee),
+            _ => None,
+        };
+        callee.into_iter()
+    }
+}
+
 /// The statement of the input that an instruction comes from: indices of the AST function and of its statement. `NONE` if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLoc {

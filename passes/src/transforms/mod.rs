@@ -1,6 +1,7 @@
 //! One file a pass.
 
-mod access;
+use crate::analyses::{alias as access, loops};
+
 pub(crate) mod algebraic_simplify;
 pub(crate) mod autodiff;
 pub(crate) mod const_fold;
@@ -15,7 +16,6 @@ pub(crate) mod keep_waves_in_loops;
 pub(crate) mod licm;
 pub(crate) mod local_forwarding;
 pub(crate) mod loop_unroll;
-mod loops;
 pub(crate) mod lower_math;
 pub(crate) mod mem2reg;
 pub(crate) mod phi_cleanup;
@@ -26,6 +26,8 @@ pub(crate) mod sroa;
 pub(crate) mod unused_callable_removal;
 mod util;
 pub(crate) mod value_numbering;
+
+pub(crate) use elements::scalar_count;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,4 +1,5 @@
-//! The natural loops of a function, as a forest.
+//! The natural loops of a function, as a forest: closures of the back edges that lead to a dominator. Cycles that can be entered
+//! at several places are no natural loops and not listed.
 
 use cranelift_entity::SecondaryMap;
 use luisac_xir::cfg::ControlFlowGraph;
@@ -7,7 +8,9 @@ use luisac_xir::{BlockId, Function};
 
 /// A loop: all blocks that lead back to a header that dominates them.
 #[derive(Clone, Debug)]
-pub(crate) struct Loop {
+pub struct Loop {
+    /// The block that all ways into the loop come by.
+    pub header: BlockId,
     /// The innermost loop around it.
     pub parent: Option<u32>,
     /// 1 for an outermost loop.
@@ -22,7 +25,8 @@ pub(crate) struct Loop {
 
 /// All natural loops.
 #[derive(Debug, Default)]
-pub(crate) struct Loops {
+pub struct Loops {
+    /// Inner loops before the loops around them.
     pub loops: Vec<Loop>,
     /// Number plus one of the innermost loop that a block is in.
     innermost: SecondaryMap<BlockId, u32>,
@@ -32,7 +36,6 @@ impl Loops {
     /// Finds the loops, inner ones first; nearly linear (a union-find over loops stands for the blocks of inner ones).
     pub fn compute(func: &Function, cfg: &ControlFlowGraph, dominators: &DominatorTree) -> Loops {
         let mut found = Loops::default();
-        let mut headers: Vec<BlockId> = Vec::new();
         // Outermost loop found so far around a loop.
         let mut outer: Vec<u32> = Vec::new();
         for &header in cfg.reverse_post_order().iter().rev() {
@@ -44,7 +47,6 @@ impl Loops {
             }
             let number = found.loops.len() as u32;
             outer.push(number);
-            headers.push(header);
             let entries: Vec<BlockId> =
                 cfg.predecessors(header).iter().copied().filter(|p| !is_latch(p)).collect();
             let preheader = match entries[..] {
@@ -52,7 +54,8 @@ impl Loops {
                 _ => None,
             };
             let mut pending = latches.clone();
-            found.loops.push(Loop { parent: None, depth: 0, preheader, latches, interval: (0, 0) });
+            let (parent, depth, interval) = (None, 0, (0, 0));
+            found.loops.push(Loop { header, parent, depth, preheader, latches, interval });
             while let Some(block) = pending.pop() {
                 match found.innermost[block].checked_sub(1) {
                     None => {
@@ -66,7 +69,7 @@ impl Loops {
                         if inner != number {
                             outer[inner as usize] = number;
                             found.loops[inner as usize].parent = Some(number);
-                            let head = headers[inner as usize];
+                            let head = found.loops[inner as usize].header;
                             pending.extend_from_slice(cfg.predecessors(head));
                         }
                     }
@@ -112,8 +115,47 @@ impl Loops {
         self.innermost[block].checked_sub(1)
     }
 
+    /// Whether a block is in a loop, or in one inside of it.
+    pub fn contains(&self, number: u32, block: BlockId) -> bool {
+        self.innermost(block).is_some_and(|inner| self.is_around(number, inner))
+    }
+
+    /// Whether no loop is inside of it.
+    pub fn is_innermost(&self, number: u32) -> bool {
+        let (entry, exit) = self.loops[number as usize].interval;
+        exit == entry + 1
+    }
+
+    /// The blocks of every loop that has none inside, in reverse post-order; empty for the others. Linear.
+    pub fn innermost_blocks(&self, cfg: &ControlFlowGraph) -> Vec<Vec<BlockId>> {
+        let mut blocks: Vec<Vec<BlockId>> = vec![Vec::new(); self.loops.len()];
+        for &block in cfg.reverse_post_order() {
+            if let Some(l) = self.innermost(block).filter(|&l| self.is_innermost(l)) {
+                blocks[l as usize].push(block);
+            }
+        }
+        blocks
+    }
+
+    /// All blocks of a loop, those of inner loops included, in reverse post-order; costs a walk back from its latches.
+    pub fn blocks(&self, cfg: &ControlFlowGraph, number: u32) -> Vec<BlockId> {
+        let this = &self.loops[number as usize];
+        let mut seen = rustc_hash::FxHashSet::default();
+        seen.insert(this.header);
+        let mut found = vec![this.header];
+        let mut pending = this.latches.clone();
+        while let Some(block) = pending.pop() {
+            if seen.insert(block) {
+                found.push(block);
+                pending.extend_from_slice(cfg.predecessors(block));
+            }
+        }
+        found.sort_unstable_by_key(|&b| cfg.number(b));
+        found
+    }
+
     /// Whether the first loop is around the second, or is it.
-    fn is_around(&self, outer: u32, inner: u32) -> bool {
+    pub fn is_around(&self, outer: u32, inner: u32) -> bool {
         let (outer, inner) =
             (self.loops[outer as usize].interval, self.loops[inner as usize].interval);
         outer.0 <= inner.0 && inner.1 <= outer.1
