@@ -21,6 +21,7 @@ pub use manager::describe::{
     CannedDescription, CounterDescription, OptionDescription, PassDescription, canned_pipelines,
     page as passes_page,
 };
+pub use manager::fingerprint::{fingerprint, function_fingerprint};
 pub use manager::form::{Control, Data, Form, Math, Requires, Shape};
 pub use manager::fuel::Fuel;
 pub use manager::pipeline::{PassCall, Pipeline, Step};

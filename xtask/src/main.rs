@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod demo;
+mod diff;
 mod perf;
 mod run;
 mod setup;
@@ -17,6 +18,7 @@ usage: cargo xtask COMMAND
   demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
   test     set up, run every test
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
+  diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
   bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus;
            `bench read` measures reading and checking of inputs up to 1.8 GB, or up to the number of bytes given
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         "demo" => demo::demo(),
         "test" => test::test(&rest),
         "corpus" => corpus::corpus(&rest),
+        "diff" => diff::diff(&rest),
         "perf" => perf::perf(&rest),
         "bench" => bench::bench(&rest),
         "" | "help" | "-h" | "--help" => {

@@ -3,6 +3,7 @@
 pub mod canned;
 pub mod declaration;
 pub mod describe;
+pub mod fingerprint;
 pub mod form;
 pub mod fuel;
 mod grammar;

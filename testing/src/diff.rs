@@ -1,0 +1,318 @@
+//! Differential runs: what a kernel does must not depend on the passes that it went through.
+//!
+//! The interpreter runs the kernel as generated, looking for undefined behaviour. Then, after every single pass, after pairs of
+//! passes and after random pipelines, verified after each pass, the kernel must show the same. A pass that leaves the module
+//! as it was (by its fingerprint) needs no run.
+
+use crate::bridge;
+use crate::case::{Case, NoResult, Observed};
+use crate::random::Random;
+use luisac_passes::registry::PASSES;
+use luisac_passes::{CANS, Form, Pass, PassCall, Pipeline, RunOptions, Step, fingerprint};
+use luisac_xir::{Module, verify};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What is done with each kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Amount {
+    /// Every pass alone.
+    pub single: bool,
+    /// For so many first passes, which change from kernel to kernel, every second one.
+    pub rows: usize,
+    /// So many pipelines of several passes with options.
+    pub pipelines: usize,
+}
+
+impl Amount {
+    /// Every pass alone.
+    pub const SINGLE: Amount = Amount { single: true, rows: 0, pipelines: 0 };
+    /// Every pass alone, one row of the table of pairs, and two pipelines.
+    pub const ALL: Amount = Amount { single: true, rows: 1, pipelines: 2 };
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub kernels: u64,
+    /// Kernels that take too long to say anything.
+    pub too_long: u64,
+    /// Pipelines that ran.
+    pub pipelines: u64,
+    /// Pipelines that changed the kernel, whose result was compared.
+    pub compared: u64,
+    /// Pipelines that a pass refused.
+    pub refused: u64,
+    /// Threads that ran to their end, over all runs.
+    pub lanes: u64,
+    /// Instructions of all threads.
+    pub steps: u64,
+}
+
+impl Counts {
+    /// Adds others.
+    pub fn add(&mut self, other: Counts) {
+        self.kernels += other.kernels;
+        self.too_long += other.too_long;
+        self.pipelines += other.pipelines;
+        self.compared += other.compared;
+        self.refused += other.refused;
+        self.lanes += other.lanes;
+        self.steps += other.steps;
+    }
+}
+
+/// A kernel that a pipeline changes in meaning, or does not survive.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    pub seed: u64,
+    /// Empty: the generated kernel itself is wrong.
+    pub pipeline: String,
+    pub what: String,
+}
+
+/// What became of a module.
+enum Outcome {
+    Same,
+    Changed(Module),
+    Refused,
+}
+
+/// Checks one kernel.
+///
+/// # Errors
+/// All mismatches of the kernel.
+pub fn check(case: &Case, amount: Amount) -> Result<Counts, Vec<Mismatch>> {
+    let mut run = Run { case, expected: None, counts: Counts::default(), wrong: Vec::new() };
+    run.counts.kernels = 1;
+    match run.start() {
+        Ok(()) => {}
+        Err(NoResult::TooLong) => {
+            run.counts.too_long = 1;
+            return Ok(run.counts);
+        }
+        Err(NoResult::Fault(what)) => {
+            let what = format!("the generator is wrong: {what}");
+            return Err(vec![Mismatch { seed: case.seed, pipeline: String::new(), what }]);
+        }
+    }
+    let base = run.base();
+    if amount.single || amount.rows > 0 {
+        run.singles_and_pairs(&base, amount);
+    }
+    for number in 0..amount.pipelines {
+        let mut random = Random::new(case.seed.wrapping_mul(31) + number as u64);
+        let steps = random_steps(&mut random, Form::of(&base));
+        run.pipeline(&base, steps);
+    }
+    if run.wrong.is_empty() { Ok(run.counts) } else { Err(run.wrong) }
+}
+
+/// Whether the module of the case, after this pipeline, does not show what it showed before; and what differs.
+///
+/// # Errors
+/// If the kernel says nothing: the run before does not come to its end, or the pipeline is refused.
+pub fn differs(
+    case: &Case,
+    module: &Module,
+    pipeline: &Pipeline,
+) -> Result<Option<String>, String> {
+    let before = case.run(module, true).map_err(|e| format!("{e:?}"))?;
+    pipeline.check(Form::of(module)).map_err(|e| e.to_string())?;
+    Ok(match transform(module, pipeline.steps.clone(), true) {
+        Err(what) => Some(what),
+        Ok(Outcome::Changed(after)) => compare(case, &before, &after).err(),
+        Ok(Outcome::Same) => None,
+        Ok(Outcome::Refused) => return Err("a pass refuses the module".into()),
+    })
+}
+
+/// The steps of a run after which kernels with wave operations may be made flat: nothing for others.
+pub fn keep_waves(module: &Module) -> Vec<Step> {
+    let waves = module.functions.values().any(|f| {
+        f.blocks()
+            .flat_map(|b| f.insts(b))
+            .any(|i| matches!(f.op(i), luisac_xir::Op::ThreadGroup(_)))
+    });
+    let pass = luisac_passes::registry::find("keep_waves_in_loops").filter(|_| waves);
+    pass.map(|pass| Step::Pass(PassCall { pass, options: Vec::new() })).into_iter().collect()
+}
+
+struct Run<'a> {
+    case: &'a Case,
+    expected: Option<Observed>,
+    counts: Counts,
+    wrong: Vec<Mismatch>,
+}
+
+impl Run<'_> {
+    /// Runs the kernel as it is.
+    fn start(&mut self) -> Result<(), NoResult> {
+        if let Err(errors) = verify::verify(&self.case.module) {
+            return Err(NoResult::Fault(errors[0].to_string()));
+        }
+        let observed = self.case.run(&self.case.module, true)?;
+        self.counts.lanes += self.case.threads();
+        self.counts.steps += observed.steps;
+        self.expected = Some(observed);
+        Ok(())
+    }
+
+    /// The module that passes start from.
+    fn base(&mut self) -> Module {
+        let keep = keep_waves(&self.case.module);
+        if keep.is_empty() {
+            return self.case.module.clone();
+        }
+        let after = self.pipeline(&self.case.module, keep);
+        after.unwrap_or_else(|| self.case.module.clone())
+    }
+
+    fn singles_and_pairs(&mut self, base: &Module, amount: Amount) {
+        let form = Form::of(base);
+        let start = self.case.seed as usize * amount.rows % PASSES.len();
+        for (number, pass) in PASSES.iter().enumerate() {
+            let in_row = (number + PASSES.len() - start) % PASSES.len() < amount.rows;
+            if !amount.single && !in_row {
+                continue;
+            }
+            let Some(steps) = before_and(form, pass) else { continue };
+            let Some(after) = self.pipeline(base, steps.clone()) else { continue };
+            if !in_row {
+                continue;
+            }
+            let form = Form::of(&after);
+            for second in PASSES {
+                let Some(more) = before_and(form, second) else { continue };
+                self.continued(&after, &steps, more);
+            }
+        }
+    }
+
+    /// Runs a pipeline; the module if it changed and means the same.
+    fn pipeline(&mut self, module: &Module, steps: Vec<Step>) -> Option<Module> {
+        self.continued(module, &[], steps)
+    }
+
+    /// Runs `steps` on what `before` made of the kernel.
+    fn continued(&mut self, module: &Module, before: &[Step], steps: Vec<Step>) -> Option<Module> {
+        self.counts.pipelines += 1;
+        let outcome = transform(module, steps.clone(), true);
+        let after = match outcome {
+            Ok(Outcome::Same) => return None,
+            Ok(Outcome::Refused) => {
+                self.counts.refused += 1;
+                return None;
+            }
+            Ok(Outcome::Changed(after)) => after,
+            Err(what) => {
+                self.tell(before, steps, what);
+                return None;
+            }
+        };
+        self.counts.compared += 1;
+        let expected = self.expected.as_ref()?;
+        match compare(self.case, expected, &after) {
+            Ok(steps) => {
+                self.counts.lanes += self.case.threads();
+                self.counts.steps += steps;
+                Some(after)
+            }
+            Err(what) => {
+                self.tell(before, steps, what);
+                None
+            }
+        }
+    }
+
+    fn tell(&mut self, before: &[Step], steps: Vec<Step>, what: String) {
+        let mut all = keep_waves(&self.case.module);
+        all.extend(before.iter().cloned().chain(steps));
+        let pipeline = Pipeline { steps: all }.to_string();
+        self.wrong.push(Mismatch { seed: self.case.seed, pipeline, what });
+    }
+}
+
+/// Runs the transformed kernel; the steps it took.
+fn compare(case: &Case, expected: &Observed, after: &Module) -> Result<u64, String> {
+    let mut longer = case.clone();
+    longer.launch.max_steps = Some(expected.steps * 16 + (1 << 16));
+    match longer.run(after, false) {
+        Ok(observed) => match expected.difference(&observed) {
+            None => Ok(observed.steps),
+            Some(what) => Err(what),
+        },
+        Err(NoResult::TooLong) => Err("the kernel takes many times as many steps".into()),
+        Err(NoResult::Fault(what)) => Err(what),
+    }
+}
+
+/// Runs steps on a copy of a module.
+fn transform(module: &Module, steps: Vec<Step>, verify_each: bool) -> Result<Outcome, String> {
+    let pipeline = Pipeline { steps };
+    let mut after = module.clone();
+    let options = RunOptions { verify_each, ..RunOptions::default() };
+    let ran = catch_unwind(AssertUnwindSafe(|| pipeline.run(&mut after, options)));
+    match ran {
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(format!("a pass panics: {text}"))
+        }
+        Ok(Err(e)) if e.0.iter().all(|d| d.code == luisac_passes::codes::REFUSED) => {
+            Ok(Outcome::Refused)
+        }
+        Ok(Err(e)) => Err(e.to_string()),
+        Ok(Ok(_)) if fingerprint(&after) == fingerprint(module) => Ok(Outcome::Same),
+        Ok(Ok(_)) => Ok(Outcome::Changed(after)),
+    }
+}
+
+/// A pass, with what must come before it.
+fn before_and(form: Form, pass: &'static Pass) -> Option<Vec<Step>> {
+    let mut steps = bridge::to(form, pass)?;
+    steps.push(Step::Pass(PassCall { pass, options: Vec::new() }));
+    Some(steps)
+}
+
+/// Up to twelve passes that fit together, with options that keep every bit; or a canned pipeline and some more.
+fn random_steps(random: &mut Random, mut form: Form) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut count = 3 + random.below(10);
+    if random.one_in(3) {
+        let (can, _) = CANS[random.below(CANS.len())];
+        let canned = Pipeline::parse(&format!("@{can}")).expect("canned pipelines parse");
+        if let Ok(after) = canned.check(form) {
+            (steps, form) = (canned.steps, after);
+            count = steps.len() + random.below(4);
+        }
+    }
+    while steps.len() < count {
+        let pass = &PASSES[random.below(PASSES.len())];
+        let Some(mut more) = bridge::to(form, pass) else { continue };
+        more.push(Step::Pass(PassCall { pass, options: random_options(random, pass) }));
+        for step in &more {
+            if let Step::Pass(call) = step {
+                form = form.with(&call.pass.declaration.establishes);
+            }
+        }
+        steps.extend(more);
+    }
+    steps
+}
+
+fn random_options(random: &mut Random, pass: &Pass) -> Vec<(String, String)> {
+    let mut options = Vec::new();
+    for option in pass.options {
+        let value = match option.kind {
+            // The one that may change bits.
+            _ if option.name.contains("fast") => continue,
+            "true|false" => random.pick(&["true", "false"]),
+            "whole number" => random.pick(&["0", "1", "2", "8", "100", "1000"]),
+            _ => continue,
+        };
+        if random.one_in(3) {
+            options.push((option.name.into(), value.into()));
+        }
+    }
+    options
+}

@@ -1,0 +1,11 @@
+//! What the tests of passes and targets share, and what figures come from: random kernels, differential runs, ladders.
+
+mod bridge;
+pub mod case;
+pub mod diff;
+pub mod generate;
+pub mod random;
+
+pub use case::{Case, NoResult, Observed};
+pub use generate::{Features, case, case_with};
+pub use random::Random;
