@@ -34,7 +34,9 @@ pub enum Numbering {
 }
 
 impl Numbering {
-    fn len(self) -> usize {
+    /// Number of operations.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> usize {
         match self {
             Numbering::A => 229,
             Numbering::B => 363,
@@ -50,7 +52,8 @@ impl Numbering {
         }
     }
 
-    fn number(self, op: CallOp) -> Option<u16> {
+    /// The number of an operation, if there was it.
+    pub fn number(self, op: CallOp) -> Option<u16> {
         match self {
             Numbering::A => op.number_a(),
             Numbering::B => op.number_b(),

@@ -15,6 +15,8 @@ pub mod json;
 pub mod layout;
 pub mod model;
 pub mod place;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod types;
 pub mod usage;
 

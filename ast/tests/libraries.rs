@@ -1,123 +1,15 @@
 //! Serialized callable libraries: equal to their JSON, written again as they were, refused when damaged.
 
+#[path = "support/dump.rs"]
+mod dump;
 mod support;
 
-use std::collections::HashMap;
-use std::fmt::Write;
 use std::path::PathBuf;
 
+use dump::dumps;
 use luisac_ast::binary::{self, CallableLibrary};
 use luisac_ast::check;
 use luisac_ast::json;
-use luisac_ast::model::{
-    Callee, ExprId, ExprKind, Function, FunctionId, Library, Stmt, StmtId, VariableId, VariableTag,
-};
-
-/// A function as text, in which only what matters has a name: variables by order of mention, arguments first, types by
-/// description, constants by value, callees by their own text.
-struct Dump<'a> {
-    library: &'a Library,
-    function: &'a Function,
-    variables: HashMap<VariableId, usize>,
-    text: String,
-}
-
-fn dump(library: &Library, id: FunctionId) -> String {
-    let function = &library.functions[id];
-    let mut dump = Dump { library, function, variables: HashMap::new(), text: String::new() };
-    for argument in &function.arguments {
-        dump.variable(*argument);
-    }
-    let _ = writeln!(
-        dump.text,
-        "{:?} -> {}",
-        function.tag,
-        library.types.description(function.return_type)
-    );
-    dump.stmt(function.body.expand().expect("there is a body"));
-    dump.text
-}
-
-impl Dump<'_> {
-    fn variable(&mut self, id: VariableId) {
-        let next = self.variables.len();
-        let index = *self.variables.entry(id).or_insert(next);
-        let variable = &self.function.variables[id];
-        let by_value = self.function.is_value_argument(id);
-        let tag = if by_value { VariableTag::Argument } else { variable.tag };
-        let _ = write!(
-            self.text,
-            "v{index}:{}:{}",
-            tag.name(),
-            self.library.types.description(variable.ty)
-        );
-    }
-
-    fn expr(&mut self, id: ExprId) {
-        let expr = self.function.exprs[id];
-        let _ = write!(self.text, "({} ", self.library.types.description(expr.ty));
-        match expr.kind {
-            ExprKind::Ref(variable) => self.variable(variable),
-            ExprKind::Constant(constant) => {
-                let _ = write!(self.text, "{:?}", self.library.constants[constant].bytes);
-            }
-            ExprKind::Literal { bytes } => {
-                let _ = write!(self.text, "{:?}", self.function.bytes_in(bytes));
-            }
-            ExprKind::TypeId(ty) => self.text.push_str(&self.library.types.description(ty)),
-            ExprKind::Swizzle { swizzle, .. } => {
-                let _ = write!(self.text, ".{swizzle}");
-            }
-            ExprKind::Member { index, .. } => {
-                let _ = write!(self.text, ".{index}");
-            }
-            ExprKind::Unary { op, .. } => self.text.push_str(op.name()),
-            ExprKind::Binary { op, .. } => self.text.push_str(op.name()),
-            ExprKind::Cast { op, .. } => self.text.push_str(op.name()),
-            ExprKind::Access { .. } => self.text.push_str("[]"),
-            ExprKind::Call { op, callee, .. } => {
-                self.text.push_str(op.name());
-                if let Callee::Function(callee) = callee {
-                    let _ = write!(self.text, "{{{}}}", dump(self.library, callee));
-                }
-            }
-            other => panic!("not in a library: {other:?}"),
-        }
-        let mut operands = Vec::new();
-        luisac_ast::place::expr_children(self.function, &expr.kind, |_, _, operand| {
-            operands.push(operand)
-        });
-        operands.into_iter().for_each(|operand| self.expr(operand));
-        self.text.push(')');
-    }
-
-    fn stmt(&mut self, id: StmtId) {
-        let stmt = self.function.stmts[id];
-        let name = format!("{stmt:?}");
-        self.text.push_str(name.split([' ', '(', '{']).next().unwrap_or_default());
-        match stmt {
-            Stmt::Comment(text) | Stmt::Print { format: text, .. } => {
-                let _ = write!(self.text, "{:?}", self.function.text_in(text));
-            }
-            Stmt::SwitchCase { value, body } => {
-                let _ = write!(self.text, " {:?} ", self.function.case_value(value));
-                return self.stmt(body);
-            }
-            _ => {}
-        }
-        self.text.push('\n');
-        let mut parts = Vec::new();
-        luisac_ast::place::stmt_children(self.function, &stmt, |_, _, part| parts.push(part));
-        for part in parts {
-            match part {
-                luisac_ast::place::Node::Expr(expr) => self.expr(expr),
-                luisac_ast::place::Node::Stmt(stmt) => self.stmt(stmt),
-                _ => {}
-            }
-        }
-        self.text.push_str("end\n");
-    }
-}
 
 fn files() -> Vec<PathBuf> {
     let Some(corpus) = support::corpus() else { return Vec::new() };
@@ -166,8 +58,8 @@ fn libraries_are_equal_to_their_json() {
                 json::read(&module).unwrap_or_else(|e| panic!("{}: {name}: {e}", path.display()));
             let entry = library.entry.expect("there is an entry");
             assert_eq!(
-                dump(&file.library, *id),
-                dump(&library, entry),
+                dumps(&file.library)[id.as_u32() as usize],
+                dumps(&library)[entry.as_u32() as usize],
                 "{}: {name}",
                 path.display()
             );
