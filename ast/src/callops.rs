@@ -1,6 +1,7 @@
 //! Operations of CALL expressions: one table, from which the enum, names, numbers, arities, typing rules, write
 //! marks, stage limits and feature groups come.
 
+mod set;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,8 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
+
+pub use set::{CallOpSet, UsedOps, used_ops};
 
 /// What a target must offer to hold an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

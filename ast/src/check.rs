@@ -16,9 +16,11 @@ mod tests;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::layout;
-use crate::model::{Function, FunctionId, Library};
+use crate::model::{ExprId, Function, FunctionId, Library, StmtId, VariableId};
 use crate::place::{self, Locator, Node, Place};
 use crate::types::TypeId;
+
+pub(crate) use statements::Context;
 
 /// How many diagnostics are of use to a reader.
 const LIMIT: usize = 100;
@@ -60,6 +62,40 @@ pub fn check(library: &Library) -> Diagnostics {
         }
     }
     diagnostics
+}
+
+/// A part of a function that is still being built.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    /// The declaration of a variable.
+    Variable(VariableId),
+    /// An expression, not its operands.
+    Expr(ExprId),
+    /// A statement, not what is in its bodies, by what encloses it.
+    Stmt(StmtId, Context),
+    /// All declarations and the order of the nodes.
+    Declarations,
+}
+
+/// The first error of a part of `function`, which is to be the function `id` of the library but is not in it yet.
+pub(crate) fn part(
+    library: &Library,
+    id: FunctionId,
+    function: &Function,
+    part: Part,
+) -> Option<(Code, String)> {
+    let mut checker = Checker { library, id, function, findings: Vec::new() };
+    match part {
+        Part::Variable(variable) => checker.check_variable(variable, &function.variables[variable]),
+        Part::Expr(expr) => checker.check_expr(expr, &function.exprs[expr]),
+        Part::Stmt(stmt, context) => checker.check_statement(stmt, context, &mut Vec::new()),
+        Part::Declarations => {
+            checker.check_declarations();
+            checker.check_order();
+        }
+    }
+    let errors = checker.findings.into_iter().find(|f| f.severity == Severity::Error);
+    errors.map(|f| (f.code, f.message))
 }
 
 struct Checker<'a> {

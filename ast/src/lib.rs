@@ -3,14 +3,17 @@
 //! ```text
 //! bytes --read--> Library --check::check--> Diagnostics
 //!                 Library --json::write, binary::write--> bytes
+//! Rust  --builder::Builder--> Library
 //! ```
 //! A [`Library`] holds interned types, constants and functions; a [`Function`] holds its nodes in flat arrays.
 
 pub mod binary;
+pub mod builder;
 pub mod callops;
 pub mod check;
 pub mod description;
 pub mod diagnostic;
+pub mod hash;
 pub mod json;
 pub mod layout;
 pub mod model;
@@ -47,5 +50,5 @@ pub fn read_with(bytes: &[u8], reached: &dyn Fn(usize)) -> Result<Library, Diagn
 
 /// The diagnostic codes of this crate.
 pub fn code_tables() -> Vec<&'static [diagnostic::CodeInfo]> {
-    vec![json::codes::CODES, binary::codes::CODES, check::codes::CODES]
+    vec![json::codes::CODES, binary::codes::CODES, check::codes::CODES, builder::CODES]
 }

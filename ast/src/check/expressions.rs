@@ -13,7 +13,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_expr(&mut self, id: ExprId, expr: &Expr) {
+    pub(super) fn check_expr(&mut self, id: ExprId, expr: &Expr) {
         let exprs = &self.function.exprs;
         match expr.kind {
             ExprKind::Unary { op, operand } => self.check_unary(id, op, exprs[operand].ty, expr.ty),

@@ -21,7 +21,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_variable(&mut self, id: VariableId, variable: &Variable) {
+    pub(super) fn check_variable(&mut self, id: VariableId, variable: &Variable) {
         let types = &self.library.types;
         let (tag, ty) = (variable.tag, variable.ty);
         let fits = match tag {

@@ -10,12 +10,12 @@ use crate::types::TypeId;
 
 /// What encloses a statement.
 #[derive(Clone, Copy, Default)]
-struct Context {
-    in_loop: bool,
-    in_switch: bool,
-    in_query: bool,
+pub(crate) struct Context {
+    pub in_loop: bool,
+    pub in_switch: bool,
+    pub in_query: bool,
     /// The statement is an item of a switch's body.
-    in_switch_body: bool,
+    pub in_switch_body: bool,
 }
 
 impl Checker<'_> {
@@ -28,7 +28,7 @@ impl Checker<'_> {
         self.check_end(body);
     }
 
-    fn check_statement(
+    pub(super) fn check_statement(
         &mut self,
         id: StmtId,
         context: Context,
