@@ -7,9 +7,6 @@ use common::{Folder, Outcome, all_right, corpus, files, head, in_parallel, luisa
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What no device holds yet; it must be refused with a code.
-const NOT_YET: &[(&str, &str)] = &[("direct_texture_sample", "sampled textures")];
-
 /// NumPy's name of a scalar type of the cases.
 fn element(kind: &str) -> &'static str {
     match kind {
@@ -161,9 +158,6 @@ impl Case {
     fn run(&self, device: &str, level: &str) -> Result<(), String> {
         let folder = Folder::new();
         let outcome = luisac(folder.path(), self.command_line(&folder, device, level));
-        if NOT_YET.iter().any(|(name, _)| *name == self.name) {
-            return outcome.refusal();
-        }
         if self.is_error() {
             return self.refused(&outcome);
         }

@@ -16,6 +16,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<phi_cleanup::PhiCleanup>(),
     Pass::function::<scalarizer::Scalarizer>(),
     Pass::function::<lower_math::LowerMath>(),
+    Pass::function::<lower_sampling::LowerSampling>(),
     Pass::function::<const_fold::ConstFold>(),
     Pass::function::<algebraic_simplify::AlgebraicSimplify>(),
     Pass::function::<sccp::Sccp>(),

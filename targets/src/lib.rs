@@ -21,7 +21,7 @@ use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
 use luisac_passes::{Canned, Level, Pipeline, TargetForm};
-use luisac_xir::op::ArithmeticOp;
+use luisac_xir::op::{ArithmeticOp, ResourceQueryOp};
 use luisac_xir::{FunctionId, Module, Op};
 
 /// The form of XIR that a target takes.
@@ -103,6 +103,10 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
     };
     let mut pipeline = luisac_passes::canned(&canned)?;
     pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
+    let sample = Op::ResourceQuery(ResourceQueryOp::Texture2dSample);
+    if target.supports(sample) == Support::Lowered {
+        pipeline.steps.splice(0..0, Pipeline::parse("lower_sampling")?.steps);
+    }
     if target.lanes_meet_where_paths_meet() {
         pipeline.steps.splice(0..0, Pipeline::parse("keep_waves_in_loops")?.steps);
     }

@@ -20,7 +20,7 @@ pub enum Support {
 }
 
 /// Whether an operation is in the compute core: what every target holds, natively or lowered. Images are read, written and
-/// measured, but not sampled; there are no bindless arrays, acceleration structures or raster stages.
+/// measured, and sampled by the pass `lower_sampling`; there are no bindless arrays, acceleration structures or raster stages.
 pub fn compute_core(op: Op) -> Support {
     let refused = Support::Refused(errors::UNSUPPORTED_OPERATION);
     match op {
@@ -30,6 +30,7 @@ pub fn compute_core(op: Op) -> Support {
             | ResourceQueryOp::BufferDeviceAddress
             | ResourceQueryOp::Texture2dSize
             | ResourceQueryOp::Texture3dSize => Support::Native,
+            q if q.samples() && !q.is_bindless() => Support::Lowered,
             _ => refused,
         },
         Op::ResourceRead(r) => match r {

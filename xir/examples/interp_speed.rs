@@ -12,7 +12,8 @@ fn arg(module: &Module, kind: ArgumentKind, ty: luisac_xir::TypeId, size: [u32; 
         (ArgumentKind::Value, _) => Arg::Value(vec![0; module.types.size(ty) as usize]),
         (_, TypeKind::Texture { .. }) => {
             let storage = PixelStorage::from_name("float4").expect("a storage");
-            Arg::Image { storage, width: size[0], height: size[1], depth: 1, data: vec![0; bytes] }
+            let (width, height, data) = (size[0], size[1], vec![0; bytes]);
+            Arg::Image { storage, width, height, depth: 1, levels: 1, data }
         }
         _ => Arg::Buffer(vec![0; bytes]),
     }

@@ -17,6 +17,7 @@ pub(crate) mod licm;
 pub(crate) mod local_forwarding;
 pub(crate) mod loop_unroll;
 pub(crate) mod lower_math;
+pub(crate) mod lower_sampling;
 pub(crate) mod mem2reg;
 pub(crate) mod phi_cleanup;
 pub(crate) mod scalarizer;

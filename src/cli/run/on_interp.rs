@@ -79,6 +79,7 @@ fn to_arg(actual: &Actual) -> Result<Arg, Diagnostic> {
             width: size[0],
             height: size[1],
             depth: size[2],
+            levels: 1,
             data: bytes.clone(),
         },
     })

@@ -1,13 +1,15 @@
-//! Reads and writes of memory: variables, shared memory, buffers, images.
+//! Reads and writes of memory: variables, shared memory, buffers, images. Which memory a resource operation means is found in
+//! `resource.rs`.
 //!
 //! A pointer is the row of a variable's first scalar, or a cell of shared memory with [`SHARED`] set, or the number of a miss
 //! with [`MISSED`] set: an index out of range is a fault only where something is read or written there, since passes may
 //! compute addresses that a guard keeps from being used.
 
-use super::code::{Atomic, AtomicTarget, Chain, Element, Place, Texel};
+use super::code::{Atomic, AtomicTarget, Chain, Element, Place, Resource, Texel};
 use super::fault::{FaultKind, Memory};
 use super::machine::{Lanes, Machine, Miss, Step, Trouble, trouble};
 use super::race::Access;
+use super::resource::bytes_of;
 use super::schedule::Activation;
 use super::{Arg, Bounds};
 use crate::Scalar;
@@ -26,7 +28,7 @@ pub(super) fn advance(pointer: u64, by: u64) -> u64 {
 }
 
 /// An index as a number, if it is not negative; else what it is.
-fn number(bits: Bits, scalar: Scalar) -> Result<u64, i64> {
+pub(super) fn number(bits: Bits, scalar: Scalar) -> Result<u64, i64> {
     if !scalar.is_signed() {
         return Ok(bits);
     }
@@ -35,7 +37,12 @@ fn number(bits: Bits, scalar: Scalar) -> Result<u64, i64> {
 }
 
 /// The element that an index names out of `length`: itself, or the nearest one under clamping.
-fn resolve(bits: Bits, scalar: Scalar, length: u64, bounds: Bounds) -> Result<u64, Miss> {
+pub(super) fn resolve(
+    bits: Bits,
+    scalar: Scalar,
+    length: u64,
+    bounds: Bounds,
+) -> Result<u64, Miss> {
     let number = number(bits, scalar);
     match number {
         Ok(index) if index < length => Ok(index),
@@ -169,14 +176,19 @@ impl Machine<'_> {
 
     // ---- buffers
 
-    /// The byte that an element starts at; none where an access has no effect. `argument` is the kernel's.
+    /// The argument of the run and the byte that an element starts at; none where an access has no effect.
     fn byte_of(
         &mut self,
-        frame: usize,
-        argument: u32,
+        current: &Activation,
         element: &Element,
         lane: usize,
-    ) -> Step<Option<u64>> {
+    ) -> Step<Option<(u32, u64)>> {
+        if let Resource::Address = element.resource {
+            return self.byte_at_address(current, element, lane);
+        }
+        let Some(argument) = self.resource(current, element.resource, lane)? else {
+            return Ok(None);
+        };
         let Some(Arg::Buffer(bytes)) = self.args.get(argument as usize) else { return Ok(None) };
         let size = self.program.flats[element.flat as usize].size;
         // A byte offset is in range if the whole value lies in the buffer.
@@ -188,12 +200,12 @@ impl Machine<'_> {
         if length == 0 && bounds == Bounds::Clamp {
             return Ok(None);
         }
-        let bits = self.cells[self.at(frame, element.index).of(0, lane)];
+        let bits = self.cells[self.at(current.frame, element.index).of(0, lane)];
         match resolve(bits, element.scalar, length, bounds) {
             Ok(index) if element.stride == 1 && number(bits, element.scalar) != Ok(index) => {
-                Ok(Some(index / element.align * element.align))
+                Ok(Some((argument, index / element.align * element.align)))
             }
-            Ok(index) => Ok(Some(index * element.stride)),
+            Ok(index) => Ok(Some((argument, index * element.stride))),
             Err(miss) => {
                 let memory = self.argument(argument);
                 self.missed(miss, memory, lane)?;
@@ -211,14 +223,13 @@ impl Machine<'_> {
     ) -> Step<()> {
         let program = self.program;
         let parts = &program.flats[element.flat as usize].parts;
-        let argument = current.resources[element.buffer as usize];
         let dst = self.row(current.frame + dst as usize);
         let access = if element.volatile { Access::Atomic } else { Access::Read };
         lanes.try_each(|lane| {
-            let start = self.byte_of(current.frame, argument, element, lane)?;
+            let start = self.byte_of(current, element, lane)?;
             for (i, part) in parts.iter().enumerate() {
                 let mut bits = 0;
-                if let Some(start) = start {
+                if let Some((argument, start)) = start {
                     let (at, size) = (start + part.offset, u64::from(part.scalar.size()));
                     self.touch(argument, access, at, size, lane)?;
                     if let Some(Arg::Buffer(bytes)) = self.args.get(argument as usize) {
@@ -241,11 +252,10 @@ impl Machine<'_> {
     ) -> Step<()> {
         let program = self.program;
         let parts = &program.flats[element.flat as usize].parts;
-        let argument = current.resources[element.buffer as usize];
         let src = self.at(current.frame, src);
         let access = if element.volatile { Access::Atomic } else { Access::Write };
         lanes.try_each(|lane| {
-            let Some(start) = self.byte_of(current.frame, argument, element, lane)? else {
+            let Some((argument, start)) = self.byte_of(current, element, lane)? else {
                 return Ok(());
             };
             for (i, part) in parts.iter().enumerate() {
@@ -264,7 +274,7 @@ impl Machine<'_> {
 
     // ---- images
 
-    /// The texel that a coordinate names: its bytes; none if it is out of range.
+    /// The texel that a coordinate names: its bytes in an argument of the run; none if it is out of range.
     fn texel_of(
         &self,
         frame: usize,
@@ -272,24 +282,23 @@ impl Machine<'_> {
         texel: &Texel,
         lane: usize,
     ) -> Option<std::ops::Range<usize>> {
-        let Some(Arg::Image { storage, width, height, depth, .. }) =
-            self.args.get(argument as usize)
-        else {
-            return None;
-        };
-        let at = self.at(frame, texel.coordinate);
-        let mut index = 0;
-        let sizes = [*width, *height, *depth];
-        for axis in (0..texel.dimensions as usize).rev() {
-            let position = number(self.cells[at.of(axis, lane)], texel.scalar).ok()?;
-            if position >= u64::from(sizes[axis]) {
-                return None;
+        let (storage, shape) = self.shape(argument, texel.dimensions)?;
+        let level = match texel.level {
+            None => 0,
+            Some((src, scalar)) => {
+                number(self.cells[self.at(frame, src).of(0, lane)], scalar).ok()?
             }
-            index = index * u64::from(sizes[axis]) + position;
+        };
+        let level = u32::try_from(level).ok().filter(|&level| level < shape.levels)?;
+        let at = self.at(frame, texel.coordinate);
+        let mut position = [0; 3];
+        for (axis, size) in shape.of_level(level).into_iter().enumerate() {
+            if axis < texel.dimensions as usize {
+                let bits = number(self.cells[at.of(axis, lane)], texel.scalar).ok()?;
+                position[axis] = u32::try_from(bits).ok().filter(|&bits| bits < size)?;
+            }
         }
-        let bytes = storage.bytes() as usize;
-        let start = usize::try_from(index).ok()?.checked_mul(bytes)?;
-        Some(start..start + bytes)
+        bytes_of(storage, &shape, level, position)
     }
 
     pub(super) fn image_read(
@@ -299,11 +308,12 @@ impl Machine<'_> {
         dst: u32,
         texel: &Texel,
     ) -> Step<()> {
-        let argument = current.resources[texel.image as usize];
         let dst = self.row(current.frame + dst as usize);
         lanes.try_each(|lane| {
             let mut value = [0; 4];
-            if let Some(range) = self.texel_of(current.frame, argument, texel, lane) {
+            if let Some(argument) = self.resource(current, texel.resource, lane)?
+                && let Some(range) = self.texel_of(current.frame, argument, texel, lane)
+            {
                 self.touch(argument, Access::Read, range.start as u64, range.len() as u64, lane)?;
                 if let Some(Arg::Image { storage, data, .. }) = self.args.get(argument as usize)
                     && let Some(bytes) = data.get(range)
@@ -325,9 +335,11 @@ impl Machine<'_> {
         src: super::code::Src,
         texel: &Texel,
     ) -> Step<()> {
-        let argument = current.resources[texel.image as usize];
         let src = self.at(current.frame, src);
         lanes.try_each(|lane| {
+            let Some(argument) = self.resource(current, texel.resource, lane)? else {
+                return Ok(());
+            };
             let Some(range) = self.texel_of(current.frame, argument, texel, lane) else {
                 return Ok(());
             };
@@ -357,8 +369,7 @@ impl Machine<'_> {
             let operands = values.map(|at| self.cells[at.of(0, lane)]);
             let old = match &atomic.target {
                 AtomicTarget::Buffer(element) => {
-                    let argument = current.resources[element.buffer as usize];
-                    self.atomic_in_buffer(frame, argument, element, atomic, operands, lane)?
+                    self.atomic_in_buffer(current, element, atomic, operands, lane)?
                 }
                 AtomicTarget::Place(place) => {
                     let pointer = self.element_pointer(frame, *place, &atomic.chain, lane);
@@ -374,15 +385,14 @@ impl Machine<'_> {
 
     fn atomic_in_buffer(
         &mut self,
-        frame: usize,
-        argument: u32,
+        current: &Activation,
         element: &Element,
         atomic: &Atomic,
         operands: [Bits; 2],
         lane: usize,
     ) -> Step<Bits> {
-        let Some(start) = self.byte_of(frame, argument, element, lane)? else { return Ok(0) };
-        let offset = match self.offset(frame, &atomic.chain, lane) {
+        let Some((argument, start)) = self.byte_of(current, element, lane)? else { return Ok(0) };
+        let offset = match self.offset(current.frame, &atomic.chain, lane) {
             Ok(offset) => offset,
             Err(miss) => {
                 let memory = self.argument(argument);

@@ -59,11 +59,40 @@ pub(super) struct Chain {
     pub label: u32,
 }
 
+/// Which of its resources a slot of a bindless array is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Buffer,
+    Image2d,
+    Image3d,
+}
+
+impl Holds {
+    /// As faults name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Holds::Buffer => "buffer",
+            Holds::Image2d => "2-D texture",
+            Holds::Image3d => "3-D texture",
+        }
+    }
+}
+
+/// Where the memory of a resource operation is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Resource {
+    /// A formal argument.
+    Argument(u32),
+    /// A slot of a bindless array, which is a formal argument.
+    Slot { array: u32, index: Src, scalar: Scalar, holds: Holds },
+    /// The index of the access is a device address; see `interp/resource.rs`.
+    Address,
+}
+
 /// An element of a buffer, or a value at a byte offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
-    /// Formal argument.
-    pub buffer: u32,
+    pub resource: Resource,
     pub index: Src,
     /// Type of the index.
     pub scalar: Scalar,
@@ -80,13 +109,45 @@ pub(super) struct Element {
 /// A texel of an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Texel {
-    /// Formal argument.
-    pub image: u32,
+    pub resource: Resource,
     pub coordinate: Src,
     pub scalar: Scalar,
+    /// The level and the type of its number; the first one if there is none.
+    pub level: Option<(Src, Scalar)>,
     pub dimensions: u32,
     /// Whether the kernel sees floats.
     pub float: bool,
+}
+
+/// What chooses the level of a sampled texture.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lod {
+    First,
+    Level(Src),
+    Gradients { ddx: Src, ddy: Src, least: Option<Src> },
+}
+
+/// A texture that is sampled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub resource: Resource,
+    pub dst: u32,
+    pub coordinate: Src,
+    pub dimensions: u32,
+    pub lod: Lod,
+    /// Codes of filter and address; none if the slot has the sampler.
+    pub sampler: Option<[Src; 2]>,
+}
+
+/// A record of an indirect dispatch buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dispatch {
+    /// Formal argument.
+    pub buffer: u32,
+    pub index: Src,
+    pub block: Src,
+    pub size: Src,
+    pub kernel: Src,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +155,13 @@ pub(super) struct Formula {
     pub op: ArithmeticOp,
     pub operands: Vec<(Scalar, Shape, Src)>,
     pub dst: u32,
+}
+
+/// Bytes of an element.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stride {
+    Fixed(u64),
+    Given(Src),
 }
 
 #[derive(Clone, Debug)]
@@ -231,8 +299,13 @@ pub(super) enum Code {
     },
     BufferSize {
         dst: u32,
-        buffer: u32,
-        stride: u64,
+        resource: Resource,
+        stride: Stride,
+    },
+    /// The device address of the first byte.
+    BufferAddress {
+        dst: u32,
+        resource: Resource,
     },
     ImageRead {
         dst: u32,
@@ -244,8 +317,15 @@ pub(super) enum Code {
     },
     ImageSize {
         dst: u32,
-        image: u32,
+        resource: Resource,
+        level: Option<(Src, Scalar)>,
         dimensions: u32,
+    },
+    Sample(Box<Sample>),
+    SetDispatch(Box<Dispatch>),
+    SetDispatchCount {
+        buffer: u32,
+        count: Src,
     },
     Atomic(Box<Atomic>),
     Wave(Box<Wave>),

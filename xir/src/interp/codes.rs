@@ -28,7 +28,7 @@ luisac_ast::codes! {
         "The run was given a limit on the number of instructions, and reached it.",
         "Raise the limit if the kernel does not loop for ever.";
     NOT_HELD = 709 "the interpreter does not hold the operation yet",
-        "Ray tracing, bindless arrays, sampled textures, derivatives and indirect dispatch are not interpreted yet.",
+        "Ray tracing, derivatives across pixels, cooperative matrices and external functions are not interpreted.",
         "Run the kernel on another device.";
     WRONG_ARGUMENT = 710 "an argument does not fit the kernel",
         "Arguments go by position, captured resources first, and must have the kind and size that the kernel declares.",
@@ -45,4 +45,13 @@ luisac_ast::codes! {
     MALFORMED = 714 "the function is malformed",
         "The module breaks a rule that the verifier checks.",
         "Run the verifier to see what is wrong.";
+    EMPTY_SLOT = 715 "a slot of a bindless array holds no such resource",
+        "The kernel asks a slot for a buffer, a 2-D texture or a 3-D texture that was not put there.",
+        "Put the resource into the slot before the dispatch, or mend the slot's number.";
+    NO_SAMPLER = 716 "there is no such sampler",
+        "A sampler is given by the codes of its filter (0 to 3) and its address mode (0 to 3).",
+        "Give codes that exist.";
+    WILD_ADDRESS = 717 "a device address names no memory",
+        "A value was read or written through an address that is not aligned or lies in no buffer of the run.",
+        "Take addresses from buffers only, and keep them aligned to the type that is read.";
 }

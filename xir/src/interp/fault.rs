@@ -79,6 +79,15 @@ pub enum FaultKind {
     /// The kernel wants more memory for its variables than the interpreter gives.
     #[error("the variables of one block take {0} bytes, more than the interpreter gives")]
     TooLarge(u64),
+    /// A slot of a bindless array without the resource that is asked for.
+    #[error("slot {slot} of {memory} holds no {holds}")]
+    EmptySlot { memory: Memory, slot: u64, holds: &'static str },
+    /// Codes that no sampler has.
+    #[error("there is no sampler with filter {filter} and address mode {address}")]
+    NoSampler { filter: u64, address: u64 },
+    /// An access through an address that is not aligned, or that no buffer has.
+    #[error("the device address {0:#x} names no memory for this access")]
+    WildAddress(u64),
     /// A module that the verifier refuses.
     #[error("the function is malformed: {0}")]
     Malformed(Box<str>),
@@ -113,6 +122,9 @@ impl FaultKind {
             FaultKind::ArgumentCount { .. } => codes::ARGUMENT_COUNT,
             FaultKind::WrongLaunch(_) => codes::WRONG_LAUNCH,
             FaultKind::TooLarge(_) => codes::TOO_LARGE,
+            FaultKind::EmptySlot { .. } => codes::EMPTY_SLOT,
+            FaultKind::NoSampler { .. } => codes::NO_SAMPLER,
+            FaultKind::WildAddress(_) => codes::WILD_ADDRESS,
             FaultKind::Malformed(_) => codes::MALFORMED,
         }
     }

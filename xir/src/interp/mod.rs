@@ -19,6 +19,8 @@ mod machine;
 mod order;
 mod print;
 mod race;
+mod resource;
+mod sample;
 mod schedule;
 mod start;
 mod step;
@@ -27,6 +29,7 @@ mod wave;
 pub use codes::CODES;
 pub use fault::{Fault, FaultKind, Memory, Thread};
 pub use image::PixelStorage;
+pub use sample::{Address, Filter, Sampler};
 
 use crate::{FunctionId, Module};
 
@@ -37,8 +40,23 @@ pub enum Arg {
     Buffer(Vec<u8>),
     /// The bytes of a value.
     Value(Vec<u8>),
-    /// One level of a texture: texels row by row, slice by slice, without gaps. `depth` is 1 for two dimensions.
-    Image { storage: PixelStorage, width: u32, height: u32, depth: u32, data: Vec<u8> },
+    /// A texture: the size of its first level, and the texels of all levels one after the other, each level half as large as the
+    /// one before (1 at least) row by row, slice by slice, without gaps. `depth` is 1 for two dimensions.
+    Image { storage: PixelStorage, width: u32, height: u32, depth: u32, levels: u32, data: Vec<u8> },
+    /// The slots of a bindless array.
+    Bindless(Vec<Slot>),
+    /// The bytes of an indirect dispatch buffer: a count in the first 16, then 32 a dispatch (block size as `uint3`, size and
+    /// kernel id as `uint4`).
+    IndirectDispatch(Vec<u8>),
+}
+
+/// What a slot of a bindless array holds. Resources are named by their position in the arguments of the run, those behind the
+/// kernel's own included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    pub buffer: Option<u32>,
+    pub image2d: Option<(u32, Sampler)>,
+    pub image3d: Option<(u32, Sampler)>,
 }
 
 /// What an index out of range does.
@@ -95,6 +113,8 @@ pub struct Outcome {
 }
 
 /// Runs kernel `kernel` of a verified module. Buffers and images are changed in place, also if the run ends with a fault.
+///
+/// Arguments behind those of the kernel are resources that only slots of bindless arrays name.
 ///
 /// # Errors
 /// [`Fault`] says what is undefined or wrong, and where. A failed assertion or a trap stops one thread; the first of them is

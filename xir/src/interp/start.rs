@@ -5,7 +5,7 @@ use super::compile::compile;
 use super::fault::{Fault, FaultKind};
 use super::machine::Machine;
 use super::race::Shadow;
-use super::{Arg, Launch, Outcome};
+use super::{Arg, Launch, Outcome, Slot};
 use crate::eval::flat::Flat;
 use crate::{
     ArgumentKind, Function, FunctionId, FunctionKind, Module, TypeId, TypeKind, TypeTable,
@@ -68,7 +68,8 @@ fn check_launch(function: &Function, launch: &Launch) -> Result<[u32; 3], FaultK
 
 fn check_arguments(types: &TypeTable, function: &Function, args: &[Arg]) -> Result<(), FaultKind> {
     let (expected, given) = (function.arguments.len(), args.len());
-    if expected != given {
+    // What follows the kernel's own arguments is for the slots of bindless arrays.
+    if expected > given || (expected < given && !args.iter().any(is_bindless)) {
         return Err(FaultKind::ArgumentCount { expected, given });
     }
     for (position, (formal, arg)) in function.arguments.iter().zip(args).enumerate() {
@@ -90,9 +91,13 @@ fn check_arguments(types: &TypeTable, function: &Function, args: &[Arg]) -> Resu
             (ArgumentKind::Resource, &TypeKind::Texture { dim, elem, .. }, arg) => {
                 check_image(arg, dim, elem.is_float()).map_err(wrong)?;
             }
-            (ArgumentKind::Resource, TypeKind::BindlessArray, _) => {
-                return Err(FaultKind::NotHeld("a bindless array".into()));
+            (ArgumentKind::Resource, TypeKind::BindlessArray, Arg::Bindless(slots)) => {
+                slots.iter().try_for_each(|slot| check_slot(slot, args)).map_err(wrong)?;
             }
+            (ArgumentKind::Resource, TypeKind::BindlessArray, _) => {
+                return Err(wrong("a bindless array".into()));
+            }
+            (ArgumentKind::Reference, TypeKind::Custom(_), Arg::IndirectDispatch(_)) => {}
             (ArgumentKind::Resource, TypeKind::Accel, _) => {
                 return Err(FaultKind::NotHeld("an acceleration structure".into()));
             }
@@ -102,17 +107,42 @@ fn check_arguments(types: &TypeTable, function: &Function, args: &[Arg]) -> Resu
     Ok(())
 }
 
+fn is_bindless(arg: &Arg) -> bool {
+    matches!(arg, Arg::Bindless(_))
+}
+
+fn check_slot(slot: &Slot, args: &[Arg]) -> Result<(), String> {
+    let images = [(slot.image2d, 2), (slot.image3d, 3)];
+    for (position, dimensions) in images.into_iter().filter_map(|(i, d)| Some((i?.0, d))) {
+        let arg = args.get(position as usize).ok_or("slots that name arguments of the run")?;
+        check_image(arg, dimensions, true)?;
+    }
+    match slot.buffer.map(|position| args.get(position as usize)) {
+        None | Some(Some(Arg::Buffer(_))) => Ok(()),
+        Some(_) => Err("slots whose buffers are buffers of the run".into()),
+    }
+}
+
 fn check_image(arg: &Arg, dimensions: u8, float: bool) -> Result<(), String> {
-    let Arg::Image { storage, width, height, depth, data } = arg else {
+    let &Arg::Image { storage, width, height, depth, levels, ref data } = arg else {
         return Err(format!("an image of {dimensions} dimensions"));
     };
-    if dimensions == 2 && *depth != 1 {
+    if dimensions == 2 && depth != 1 {
         return Err("an image of two dimensions, whose depth is 1".into());
     }
     if !storage.holds(float) {
         return Err("an image of an integer storage".into());
     }
-    let texels = u128::from(*width) * u128::from(*height) * u128::from(*depth);
+    // A level halves the longest axis; beyond that there are none.
+    if levels == 0 || levels > u32::BITS - width.max(height).max(depth).max(1).leading_zeros() {
+        return Err("an image of one level, up to as many as its size can be halved".into());
+    }
+    let texels = (0..levels)
+        .map(|level| {
+            let size = |n: u32| u128::from(if level == 0 { n } else { (n >> level).max(1) });
+            size(width) * size(height) * size(depth)
+        })
+        .sum::<u128>();
     let bytes = texels * u128::from(storage.bytes());
     if data.len() as u128 != bytes {
         return Err(format!("an image of {bytes} bytes"));
@@ -148,17 +178,24 @@ fn shadows(
     args: &[Arg],
     races: bool,
 ) -> Vec<Option<Shadow>> {
-    let shadow = |ty: TypeId, arg: &Arg| match arg {
-        Arg::Buffer(bytes) => Some(Shadow::new(bytes.len() as u64, granule(types, ty), false)),
+    let shadow = |ty: Option<TypeId>, arg: &Arg| match arg {
+        Arg::Buffer(bytes) => {
+            let granule = ty.map_or(1, |ty| granule(types, ty));
+            Some(Shadow::new(bytes.len() as u64, granule, false))
+        }
         Arg::Image { storage, data, .. } => {
             Some(Shadow::new(data.len() as u64, storage.bytes().into(), false))
         }
-        Arg::Value(_) => None,
+        Arg::IndirectDispatch(bytes) => Some(Shadow::new(bytes.len() as u64, 4, false)),
+        Arg::Value(_) | Arg::Bindless(_) => None,
     };
     if !races {
         return Vec::new();
     }
-    function.arguments.iter().zip(args).map(|(formal, arg)| shadow(formal.ty, arg)).collect()
+    // A slot may show a buffer as another type than the argument that it is.
+    let aliased = args.iter().any(is_bindless);
+    let ty = |i: usize| function.arguments.get(i).map(|formal| formal.ty).filter(|_| !aliased);
+    args.iter().enumerate().map(|(i, arg)| shadow(ty(i), arg)).collect()
 }
 
 /// The size of the smallest scalar in a buffer's element: no access is smaller.

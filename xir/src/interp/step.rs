@@ -3,8 +3,8 @@
 use super::code::{Chain, Code, Formula, Print, Src};
 use super::fault::FaultKind;
 use super::machine::{At, Lanes, Machine, Step, Trouble, trouble};
+use super::print;
 use super::schedule::Activation;
-use super::{Arg, print};
 use crate::eval::{Bits, Compute, flat};
 use crate::math::composite::{self, Operand};
 use crate::{Scalar, TypeId};
@@ -76,26 +76,23 @@ impl Machine<'_> {
             Code::BufferWrite { src, element } => {
                 return self.buffer_write(current, lanes, *src, element);
             }
-            Code::BufferSize { dst, buffer, stride } => {
-                let size = match self.args.get(current.resources[*buffer as usize] as usize) {
-                    Some(Arg::Buffer(bytes)) => bytes.len() as u64 / (*stride).max(1),
-                    _ => 0,
-                };
-                self.fill(lanes, row(self, *dst), 0, size);
+            Code::BufferSize { dst, resource, stride } => {
+                return self.buffer_size(current, lanes, *dst, *resource, *stride);
+            }
+            Code::BufferAddress { dst, resource } => {
+                return self.buffer_address(current, lanes, *dst, *resource);
             }
             Code::ImageRead { dst, texel } => return self.image_read(current, lanes, *dst, texel),
             Code::ImageWrite { src, texel } => {
                 return self.image_write(current, lanes, *src, texel);
             }
-            Code::ImageSize { dst, image, dimensions } => {
-                if let Some(&Arg::Image { width, height, depth, .. }) =
-                    self.args.get(current.resources[*image as usize] as usize)
-                {
-                    let sizes = [width, height, depth];
-                    for (i, &size) in sizes.iter().enumerate().take(*dimensions as usize) {
-                        self.fill(lanes, row(self, *dst), i, size.into());
-                    }
-                }
+            Code::ImageSize { dst, resource, level, dimensions } => {
+                return self.image_size(current, lanes, *dst, *resource, (*level, *dimensions));
+            }
+            Code::Sample(sample) => return self.sampled(current, lanes, sample),
+            Code::SetDispatch(dispatch) => return self.set_dispatch(current, lanes, dispatch),
+            Code::SetDispatchCount { buffer, count } => {
+                return self.set_dispatch_count(current, lanes, *buffer, *count);
             }
             Code::Atomic(atomic) => return self.atomic(current, lanes, atomic),
             Code::Wave(wave) => self.wave(frame, lanes, wave),

@@ -445,7 +445,7 @@ fn prints_and_images() {
     let storage = PixelStorage::from_name("byte4").expect("a storage");
     let data = vec![0, 51, 255, 0, 102, 0, 0, 0];
     let mut args = [
-        Arg::Image { storage, width: 2, height: 1, depth: 1, data },
+        Arg::Image { storage, width: 2, height: 1, depth: 1, levels: 1, data },
         Arg::Value(0.2f32.to_le_bytes().to_vec()),
     ];
     // The third thread is outside of the image: it reads zeros and writes nothing.

@@ -88,6 +88,12 @@ impl ResourceQueryOp {
     pub const fn reads_accel(self) -> bool {
         self as u8 >= ResourceQueryOp::RayTracingInstanceTransform as u8
     }
+    /// Whether a slot of a bindless array is asked.
+    pub const fn is_bindless(self) -> bool {
+        let n = self as u8;
+        n >= ResourceQueryOp::BindlessBufferSize as u8
+            && n <= ResourceQueryOp::BindlessTexture3dSampleGradLevelSampler as u8
+    }
     /// Whether the answer depends on the content of an image or bindless slot.
     pub const fn samples(self) -> bool {
         let n = self as u8;

@@ -137,7 +137,8 @@ impl Case {
             let tolerance = expect["tolerance"].as_f64().unwrap_or(0.0);
             let bytes = match got {
                 Arg::Buffer(bytes) | Arg::Value(bytes) => bytes,
-                Arg::Image { data, .. } => data,
+                Arg::Image { data, .. } | Arg::IndirectDispatch(data) => data,
+                Arg::Bindless(_) => continue,
             };
             let found = match arg["type"].as_str() {
                 Some("bytes") => compare_bytes(want, bytes),
@@ -188,6 +189,7 @@ fn argument(module: &Module, arg: &Value, ty: TypeId) -> Arg {
                 width: size("width") as u32,
                 height: size("height") as u32,
                 depth: size("depth") as u32,
+                levels: size("levels") as u32,
                 data: bytes.collect(),
             }
         }

@@ -393,6 +393,10 @@ impl Builder<'_, '_> {
                     call.actuals.push(Actual::Value { src, count, row });
                     row += count;
                 }
+                ArgumentKind::Reference if self.is_opaque(value) => {
+                    call.resources[i] = self.resource_argument(value)?;
+                    row += 1;
+                }
                 ArgumentKind::Reference => {
                     call.actuals.push(Actual::Reference { place: self.place(value), row });
                     row += 1;
@@ -410,9 +414,16 @@ impl Builder<'_, '_> {
     /// The formal argument that a resource value is.
     pub(super) fn resource_argument(&self, value: ValueId) -> Result<u32, Box<Fault>> {
         match self.function.value_def(value) {
-            ValueDef::Argument(i) if self.function.is_resource(value) => Ok(i),
+            ValueDef::Argument(i) if self.function.is_resource(value) || self.is_opaque(value) => {
+                Ok(i)
+            }
             _ => Err(malformed("a resource is expected")),
         }
+    }
+
+    /// Whether the value is of a custom type, such as an indirect dispatch buffer, which is passed like a resource.
+    fn is_opaque(&self, value: ValueId) -> bool {
+        matches!(self.types().kind(self.function.value_type(value)), TypeKind::Custom(_))
     }
 }
 

@@ -3,84 +3,270 @@
 use super::Builder;
 use super::inst::{Unit, malformed};
 use crate::eval;
-use crate::interp::code::{Atomic, AtomicTarget, Code, Element, Texel};
+use crate::interp::code::{
+    Atomic, AtomicTarget, Code, Dispatch, Element, Holds, Lod, Resource, Sample, Src, Stride, Texel,
+};
 use crate::interp::fault::Fault;
 use crate::op::{ArithmeticOp, AtomicOp, ResourceQueryOp, ResourceReadOp, ResourceWriteOp};
-use crate::{InstId, Op, TypeId, TypeKind};
+use crate::{InstId, Op, Scalar, TypeId, TypeKind, ValueId};
+
+/// What chooses the level that a sampling operation reads.
+#[derive(Clone, Copy)]
+enum By {
+    First,
+    Level,
+    Gradients,
+    GradientsAndLevel,
+}
+
+/// The form of a sampling operation.
+#[derive(Clone, Copy)]
+struct Sampling {
+    bindless: bool,
+    dimensions: u32,
+    lod: By,
+    /// The call gives filter and address.
+    codes: bool,
+}
+
+/// The form of an operation that samples. The table of operations lists each family in the same order.
+fn sampling(op: ResourceQueryOp) -> Option<Sampling> {
+    use ResourceQueryOp as Q;
+    let families = [
+        (Q::Texture2dSample, false, true),
+        (Q::BindlessTexture2dSample, true, false),
+        (Q::BindlessTexture2dSampleSampler, true, true),
+    ];
+    families.into_iter().find_map(|(first, bindless, codes)| {
+        let place = (op as u32).checked_sub(first as u32).filter(|&place| place < 8)?;
+        let lod = [By::First, By::Level, By::Gradients, By::GradientsAndLevel][place as usize % 4];
+        Some(Sampling { bindless, dimensions: 2 + place / 4, lod, codes })
+    })
+}
+
+/// Code that ends the run: the interpreter lacks the operation.
+fn not_held(name: &str) -> Code {
+    Code::NotHeld(format!("`{name}`").into())
+}
 
 impl Builder<'_, '_> {
     /// Compiles an operation on a resource.
     pub(super) fn resource(&mut self, inst: InstId) -> Result<(), Box<Fault>> {
-        let op = self.function.op(inst);
-        match op {
-            Op::Atomic(op) => return self.atomic(inst, op),
-            Op::ResourceQuery(ResourceQueryOp::BufferSize | ResourceQueryOp::ByteBufferSize) => {
-                let resource = self.operand(inst, 0)?;
-                let buffer = self.resource_argument(resource)?;
-                let stride = match self.element_type(resource) {
+        match self.function.op(inst) {
+            Op::Atomic(op) => self.atomic(inst, op),
+            Op::ResourceQuery(op) => self.query(inst, op),
+            Op::ResourceRead(op) => self.read(inst, op),
+            Op::ResourceWrite(op) => self.write(inst, op),
+            op => Err(malformed(&format!("`{}` is no operation on a resource", op.mnemonic()))),
+        }
+    }
+
+    fn query(&mut self, inst: InstId, op: ResourceQueryOp) -> Result<(), Box<Fault>> {
+        use ResourceQueryOp as Q;
+        let code = match op {
+            Q::BufferSize | Q::ByteBufferSize => {
+                let stride = match self.element_type(self.operand(inst, 0)?) {
                     TypeId::VOID => 1,
                     element => self.types().stride(element),
                 };
-                let (dst, _) = self.result(inst)?;
-                self.emit(Code::BufferSize { dst, buffer, stride });
+                let resource = self.direct(inst)?;
+                Code::BufferSize {
+                    dst: self.result(inst)?.0,
+                    resource,
+                    stride: Stride::Fixed(stride),
+                }
             }
-            Op::ResourceQuery(
-                query @ (ResourceQueryOp::Texture2dSize | ResourceQueryOp::Texture3dSize),
-            ) => {
-                let image = self.resource_argument(self.operand(inst, 0)?)?;
-                let dimensions = if query == ResourceQueryOp::Texture2dSize { 2 } else { 3 };
-                let (dst, _) = self.result(inst)?;
-                self.emit(Code::ImageSize { dst, image, dimensions });
+            Q::BindlessBufferSize | Q::BindlessByteBufferSize => {
+                let resource = self.slot(inst, Holds::Buffer)?;
+                let stride = match op {
+                    Q::BindlessBufferSize => Stride::Given(self.arg(inst, 2)?),
+                    _ => Stride::Fixed(1),
+                };
+                Code::BufferSize { dst: self.result(inst)?.0, resource, stride }
             }
-            Op::ResourceRead(
-                read @ (ResourceReadOp::BufferRead
-                | ResourceReadOp::BufferVolatileRead
-                | ResourceReadOp::ByteBufferRead
-                | ResourceReadOp::ByteBufferVolatileRead),
-            ) => {
-                let by_bytes = matches!(
-                    read,
-                    ResourceReadOp::ByteBufferRead | ResourceReadOp::ByteBufferVolatileRead
-                );
-                let ty = self.function.inst(inst).ty;
-                let element = self.element(inst, ty, by_bytes, read.is_volatile())?;
-                let (dst, _) = self.result(inst)?;
-                self.emit(Code::BufferRead { dst, element: Box::new(element) });
+            Q::BufferDeviceAddress => {
+                let resource = self.direct(inst)?;
+                Code::BufferAddress { dst: self.result(inst)?.0, resource }
             }
-            Op::ResourceWrite(
-                write @ (ResourceWriteOp::BufferWrite
-                | ResourceWriteOp::BufferVolatileWrite
-                | ResourceWriteOp::ByteBufferWrite
-                | ResourceWriteOp::ByteBufferVolatileWrite),
-            ) => {
-                let by_bytes = matches!(
-                    write,
-                    ResourceWriteOp::ByteBufferWrite | ResourceWriteOp::ByteBufferVolatileWrite
-                );
-                let value = self.operand(inst, 2)?;
-                let ty = self.function.value_type(value);
-                let element = self.element(inst, ty, by_bytes, write.is_volatile())?;
-                let src = self.src(value)?;
-                self.emit(Code::BufferWrite { src, element: Box::new(element) });
+            Q::BindlessBufferDeviceAddress => {
+                let resource = self.slot(inst, Holds::Buffer)?;
+                Code::BufferAddress { dst: self.result(inst)?.0, resource }
             }
-            Op::ResourceRead(ResourceReadOp::Texture2dRead | ResourceReadOp::Texture3dRead) => {
-                let texel = self.texel(inst)?;
+            Q::Texture2dSize | Q::Texture3dSize => {
+                let resource = self.direct(inst)?;
+                let dimensions = if op == Q::Texture2dSize { 2 } else { 3 };
+                Code::ImageSize { dst: self.result(inst)?.0, resource, level: None, dimensions }
+            }
+            Q::BindlessTexture2dSize
+            | Q::BindlessTexture3dSize
+            | Q::BindlessTexture2dSizeLevel
+            | Q::BindlessTexture3dSizeLevel => {
+                let flat = matches!(op, Q::BindlessTexture2dSize | Q::BindlessTexture2dSizeLevel);
+                let resource =
+                    self.slot(inst, if flat { Holds::Image2d } else { Holds::Image3d })?;
+                let level = self.optional(inst, 2)?;
+                let dimensions = if flat { 2 } else { 3 };
+                Code::ImageSize { dst: self.result(inst)?.0, resource, level, dimensions }
+            }
+            _ => match sampling(op) {
+                Some(sampling) => self.sample(inst, sampling)?,
+                None => not_held(op.name()),
+            },
+        };
+        self.emit(code);
+        Ok(())
+    }
+
+    fn sample(&mut self, inst: InstId, sampling: Sampling) -> Result<Code, Box<Fault>> {
+        let (resource, mut next) = if sampling.bindless {
+            let holds = if sampling.dimensions == 2 { Holds::Image2d } else { Holds::Image3d };
+            (self.slot(inst, holds)?, 2)
+        } else {
+            (self.direct(inst)?, 1)
+        };
+        let mut operand = |builder: &mut Self| {
+            next += 1;
+            builder.arg(inst, next - 1)
+        };
+        let coordinate = operand(self)?;
+        let lod = match sampling.lod {
+            By::First => Lod::First,
+            By::Level => Lod::Level(operand(self)?),
+            By::Gradients => {
+                Lod::Gradients { ddx: operand(self)?, ddy: operand(self)?, least: None }
+            }
+            By::GradientsAndLevel => Lod::Gradients {
+                ddx: operand(self)?,
+                ddy: operand(self)?,
+                least: Some(operand(self)?),
+            },
+        };
+        let sampler = if sampling.codes { Some([operand(self)?, operand(self)?]) } else { None };
+        let (dst, _) = self.result(inst)?;
+        let dimensions = sampling.dimensions;
+        Ok(Code::Sample(Box::new(Sample { resource, dst, coordinate, dimensions, lod, sampler })))
+    }
+
+    fn read(&mut self, inst: InstId, op: ResourceReadOp) -> Result<(), Box<Fault>> {
+        use ResourceReadOp as R;
+        let ty = self.function.inst(inst).ty;
+        let volatile = op.is_volatile();
+        let element = match op {
+            R::BufferRead | R::BufferVolatileRead => {
+                let resource = self.direct(inst)?;
+                self.element(resource, self.operand(inst, 1)?, ty, (false, volatile))?
+            }
+            R::ByteBufferRead | R::ByteBufferVolatileRead => {
+                let resource = self.direct(inst)?;
+                self.element(resource, self.operand(inst, 1)?, ty, (true, volatile))?
+            }
+            R::BindlessBufferRead | R::BindlessByteBufferRead => {
+                let resource = self.slot(inst, Holds::Buffer)?;
+                let by_bytes = op == R::BindlessByteBufferRead;
+                self.element(resource, self.operand(inst, 2)?, ty, (by_bytes, false))?
+            }
+            R::DeviceAddressRead => {
+                self.element(Resource::Address, self.operand(inst, 0)?, ty, (true, false))?
+            }
+            R::Texture2dRead | R::Texture3dRead => {
+                let float = self.texel_is_float(inst)?;
+                let resource = self.direct(inst)?;
+                let dimensions = if op == R::Texture2dRead { 2 } else { 3 };
+                let texel = self.texel(inst, (resource, 1), (dimensions, float))?;
                 let (dst, _) = self.result(inst)?;
                 self.emit(Code::ImageRead { dst, texel: Box::new(texel) });
+                return Ok(());
             }
-            Op::ResourceWrite(
-                ResourceWriteOp::Texture2dWrite | ResourceWriteOp::Texture3dWrite,
-            ) => {
-                let texel = self.texel(inst)?;
+            R::BindlessTexture2dRead
+            | R::BindlessTexture3dRead
+            | R::BindlessTexture2dReadLevel
+            | R::BindlessTexture3dReadLevel => {
+                let flat = matches!(op, R::BindlessTexture2dRead | R::BindlessTexture2dReadLevel);
+                let resource =
+                    self.slot(inst, if flat { Holds::Image2d } else { Holds::Image3d })?;
+                let mut texel =
+                    self.texel(inst, (resource, 2), (if flat { 2 } else { 3 }, true))?;
+                texel.level = self.optional(inst, 3)?;
+                let (dst, _) = self.result(inst)?;
+                self.emit(Code::ImageRead { dst, texel: Box::new(texel) });
+                return Ok(());
+            }
+        };
+        let (dst, _) = self.result(inst)?;
+        self.emit(Code::BufferRead { dst, element: Box::new(element) });
+        Ok(())
+    }
+
+    fn write(&mut self, inst: InstId, op: ResourceWriteOp) -> Result<(), Box<Fault>> {
+        use ResourceWriteOp as W;
+        let volatile = matches!(op, W::BufferVolatileWrite | W::ByteBufferVolatileWrite);
+        // Where the index is among the operands; the value follows.
+        let (resource, at, by_bytes) = match op {
+            W::BufferWrite | W::BufferVolatileWrite => (self.direct(inst)?, 1, false),
+            W::ByteBufferWrite | W::ByteBufferVolatileWrite => (self.direct(inst)?, 1, true),
+            W::BindlessBufferWrite => (self.slot(inst, Holds::Buffer)?, 2, false),
+            W::BindlessByteBufferWrite => (self.slot(inst, Holds::Buffer)?, 2, true),
+            W::DeviceAddressWrite => (Resource::Address, 0, true),
+            W::Texture2dWrite | W::Texture3dWrite => {
+                let float = self.texel_is_float(inst)?;
+                let resource = self.direct(inst)?;
+                let dimensions = if op == W::Texture2dWrite { 2 } else { 3 };
+                let texel = self.texel(inst, (resource, 1), (dimensions, float))?;
                 let src = self.arg(inst, 2)?;
                 self.emit(Code::ImageWrite { src, texel: Box::new(texel) });
+                return Ok(());
+            }
+            W::IndirectDispatchSetKernel => {
+                let dispatch = Dispatch {
+                    buffer: self.resource_argument(self.operand(inst, 0)?)?,
+                    index: self.arg(inst, 1)?,
+                    block: self.arg(inst, 2)?,
+                    size: self.arg(inst, 3)?,
+                    kernel: self.arg(inst, 4)?,
+                };
+                self.emit(Code::SetDispatch(Box::new(dispatch)));
+                return Ok(());
+            }
+            W::IndirectDispatchSetCount => {
+                let buffer = self.resource_argument(self.operand(inst, 0)?)?;
+                let count = self.arg(inst, 1)?;
+                self.emit(Code::SetDispatchCount { buffer, count });
+                return Ok(());
             }
             op => {
-                let name = op.sub_name().unwrap_or(op.mnemonic());
-                self.emit(Code::NotHeld(format!("`{name}`").into()));
+                self.emit(not_held(op.name()));
+                return Ok(());
             }
-        }
+        };
+        let value = self.operand(inst, at + 1)?;
+        let ty = self.function.value_type(value);
+        let element = self.element(resource, self.operand(inst, at)?, ty, (by_bytes, volatile))?;
+        let src = self.src(value)?;
+        self.emit(Code::BufferWrite { src, element: Box::new(element) });
         Ok(())
+    }
+
+    /// The resource that is the first operand.
+    fn direct(&self, inst: InstId) -> Result<Resource, Box<Fault>> {
+        Ok(Resource::Argument(self.resource_argument(self.operand(inst, 0)?)?))
+    }
+
+    /// The slot that the first two operands name.
+    fn slot(&mut self, inst: InstId, holds: Holds) -> Result<Resource, Box<Fault>> {
+        let array = self.resource_argument(self.operand(inst, 0)?)?;
+        let index = self.operand(inst, 1)?;
+        let scalar = self.scalar_of(index)?;
+        Ok(Resource::Slot { array, index: self.src(index)?, scalar, holds })
+    }
+
+    /// An operand that some forms of an operation lack, and its type.
+    fn optional(
+        &mut self,
+        inst: InstId,
+        index: usize,
+    ) -> Result<Option<(Src, Scalar)>, Box<Fault>> {
+        let Some(&value) = self.function.args(inst).get(index) else { return Ok(None) };
+        Ok(Some((self.src(value)?, self.scalar_of(value)?)))
     }
 
     /// The element type of a buffer argument; void for a byte buffer.
@@ -91,21 +277,20 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// What `buffer, index` name, as a value of type `ty`.
+    /// What an index names in a buffer, as a value of type `ty`.
     fn element(
         &mut self,
-        inst: InstId,
+        resource: Resource,
+        index: ValueId,
         ty: TypeId,
-        by_bytes: bool,
-        volatile: bool,
+        (by_bytes, volatile): (bool, bool),
     ) -> Result<Element, Box<Fault>> {
-        let (resource, index) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let size = self.types().stride(ty);
         if size == 0 {
             return Err(malformed("a buffer holds no values without a size"));
         }
         Ok(Element {
-            buffer: self.resource_argument(resource)?,
+            resource,
             index: self.src(index)?,
             scalar: self.scalar_of(index)?,
             flat: self.compiler.flat(ty)?,
@@ -115,20 +300,24 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn texel(&mut self, inst: InstId) -> Result<Texel, Box<Fault>> {
-        let (resource, coordinate) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
-        let TypeKind::Texture { dim, elem, .. } =
-            *self.types().kind(self.function.value_type(resource))
-        else {
-            return Err(malformed("an image is expected"));
-        };
-        Ok(Texel {
-            image: self.resource_argument(resource)?,
-            coordinate: self.src(coordinate)?,
-            scalar: self.scalar_of(coordinate)?,
-            dimensions: u32::from(dim),
-            float: elem.is_float(),
-        })
+    /// Whether the texels of an image argument are floats to the kernel.
+    fn texel_is_float(&self, inst: InstId) -> Result<bool, Box<Fault>> {
+        match *self.types().kind(self.function.value_type(self.operand(inst, 0)?)) {
+            TypeKind::Texture { elem, .. } => Ok(elem.is_float()),
+            _ => Err(malformed("an image is expected")),
+        }
+    }
+
+    /// The texel whose coordinate is operand `at`, on the first level.
+    fn texel(
+        &mut self,
+        inst: InstId,
+        (resource, at): (Resource, usize),
+        (dimensions, float): (u32, bool),
+    ) -> Result<Texel, Box<Fault>> {
+        let coordinate = self.operand(inst, at)?;
+        let (src, scalar) = (self.src(coordinate)?, self.scalar_of(coordinate)?);
+        Ok(Texel { resource, coordinate: src, scalar, level: None, dimensions, float })
     }
 
     fn atomic(&mut self, inst: InstId, op: AtomicOp) -> Result<(), Box<Fault>> {
@@ -142,7 +331,9 @@ impl Builder<'_, '_> {
             if indices.is_empty() || element_type == TypeId::VOID {
                 return Err(malformed("an atomic on a buffer names no element"));
             }
-            let element = self.element(inst, element_type, false, false)?;
+            let resource = self.direct(inst)?;
+            let index = self.operand(inst, 1)?;
+            let element = self.element(resource, index, element_type, (false, false))?;
             let chained = &args[indices.start + 1..indices.end];
             let (chain, ty) = self.chain(element_type, chained, Unit::Bytes, 0)?;
             (AtomicTarget::Buffer(element), chain, ty)
