@@ -205,8 +205,8 @@ impl Emit<'_> {
         let (half, one) = (self.float(0.5), self.int(1));
         let mut ends = Vec::new();
         let mut weights = Vec::new();
-        for axis in 0..at.len() {
-            let scaled = self.op(ArithmeticOp::BinaryMul, &[at[axis], self.sizes[axis].1]);
+        for (axis, &coordinate) in at.iter().enumerate() {
+            let scaled = self.op(ArithmeticOp::BinaryMul, &[coordinate, self.sizes[axis].1]);
             let centred = self.op(ArithmeticOp::BinarySub, &[scaled, half]);
             let floor = self.op(ArithmeticOp::Floor, &[centred]);
             weights.push(self.op(ArithmeticOp::BinarySub, &[centred, floor]));
