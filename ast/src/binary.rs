@@ -4,6 +4,7 @@
 //! Each known layout is tried until one fits to the last byte; what fits none is reported with the error of the layout
 //! that got furthest. Functions are named by hash and may come in any order: they are sorted, callees first.
 
+mod assemble;
 pub mod codes;
 mod cursor;
 mod literals;
@@ -14,6 +15,7 @@ mod writer;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
+pub use assemble::assemble;
 pub use writer::write;
 
 use crate::callops::CallOp;

@@ -18,7 +18,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-pub use equal::equal;
+pub use equal::{equal, equal_with};
 
 use crate::callops::CallOp;
 use crate::model::{

@@ -66,8 +66,10 @@ impl Session {
                 }
             }
             ExprKind::Call { op, callee, arguments, .. } => {
-                state.ops.direct.insert(op);
-                state.ops.all.insert(op);
+                if callee == Callee::Builtin {
+                    state.ops.direct.insert(op);
+                    state.ops.all.insert(op);
+                }
                 for i in 0..arguments.len() {
                     let marks = self.argument_marks(op, callee, i);
                     let state = self.top()?;

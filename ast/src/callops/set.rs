@@ -55,10 +55,10 @@ impl fmt::Debug for CallOpSet {
     }
 }
 
-/// The operations that a function uses.
+/// The operations that a function uses; CUSTOM and EXTERNAL, which call functions, are not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsedOps {
-    /// By itself. CUSTOM and EXTERNAL are among them where it calls something.
+    /// By itself.
     pub direct: CallOpSet,
     /// By itself, or by something that it calls.
     pub all: CallOpSet,
@@ -71,11 +71,14 @@ pub fn used_ops(library: &Library) -> PrimaryMap<FunctionId, UsedOps> {
         let mut ops = UsedOps::default();
         for expr in function.exprs.values() {
             if let ExprKind::Call { op, callee, .. } = expr.kind {
-                ops.direct.insert(op);
-                if let Callee::Function(callee) = callee
-                    && let Some(theirs) = used.get(callee)
-                {
-                    ops.all.extend(&theirs.all);
+                match callee {
+                    Callee::Builtin => ops.direct.insert(op),
+                    Callee::External(_) => {}
+                    Callee::Function(callee) => {
+                        if let Some(theirs) = used.get(callee) {
+                            ops.all.extend(&theirs.all);
+                        }
+                    }
                 }
             }
         }

@@ -3,12 +3,21 @@
 use rustc_hash::FxHashSet;
 
 use super::{Mentions, counted_tag};
-use crate::model::{ExprId, ExprKind, Function, Stmt, StmtId, VariableId};
+use crate::model::{Callee, ExprId, ExprKind, Function, FunctionId, Stmt, StmtId, VariableId};
 use crate::place::{self, Node};
 
 /// Whether two functions of one library mean the same, node by node; names do not count. Cost: linear in the pairs of
 /// nodes that face each other.
 pub fn equal(a: &Function, b: &Function) -> bool {
+    equal_with(a, b, |x, y| x == y)
+}
+
+/// As [`equal`], where `same` says which callees count as one.
+pub fn equal_with(
+    a: &Function,
+    b: &Function,
+    same: impl Fn(FunctionId, FunctionId) -> bool,
+) -> bool {
     let heads = (a.tag, a.return_type, a.block_size, a.curve_bases, a.allowed_warp_size)
         == (b.tag, b.return_type, b.block_size, b.curve_bases, b.allowed_warp_size)
         && a.bindings == b.bindings
@@ -16,19 +25,27 @@ pub fn equal(a: &Function, b: &Function) -> bool {
     if !heads {
         return false;
     }
-    let pair = Pair { a, b, a_mentions: Mentions::new(a), b_mentions: Mentions::new(b) };
+    let pair = Pair { a, b, same, a_mentions: Mentions::new(a), b_mentions: Mentions::new(b) };
     let mut arguments = a.arguments.iter().zip(&b.arguments);
     arguments.all(|(x, y)| pair.variables(*x, *y)) && pair.bodies()
 }
 
-struct Pair<'a> {
+struct Pair<'a, S> {
     a: &'a Function,
     b: &'a Function,
+    same: S,
     a_mentions: Mentions,
     b_mentions: Mentions,
 }
 
-impl Pair<'_> {
+impl<S: Fn(FunctionId, FunctionId) -> bool> Pair<'_, S> {
+    fn callees(&self, x: Callee, y: Callee) -> bool {
+        match (x, y) {
+            (Callee::Function(x), Callee::Function(y)) => (self.same)(x, y),
+            _ => x == y,
+        }
+    }
+
     fn variables(&self, x: VariableId, y: VariableId) -> bool {
         self.a_mentions.variables[x] == self.b_mentions.variables[y]
             && self.a.variables[x].ty == self.b.variables[y].ty
@@ -81,10 +98,13 @@ impl Pair<'_> {
                 (
                     ExprKind::Call { op: x, callee: f, curve_bases: c, .. },
                     ExprKind::Call { op: y, callee: g, curve_bases: d, .. },
-                ) => (x, f, c) == (y, g, d),
+                ) => (x, c) == (y, d) && self.callees(f, g),
                 (ExprKind::TypeId(x), ExprKind::TypeId(y)) => x == y,
                 (ExprKind::StringId(x), ExprKind::StringId(y)) => a.text_in(x) == b.text_in(y),
-                (ExprKind::FuncRef(x), ExprKind::FuncRef(y)) => x == y,
+                (ExprKind::FuncRef(x), ExprKind::FuncRef(y)) => match (x.expand(), y.expand()) {
+                    (Some(x), Some(y)) => (self.same)(x, y),
+                    (x, y) => x == y,
+                },
                 (
                     ExprKind::CpuCustom { pointers: x, .. },
                     ExprKind::CpuCustom { pointers: y, .. },
