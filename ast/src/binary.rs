@@ -157,6 +157,11 @@ pub fn read(bytes: &[u8]) -> Result<CallableLibrary, Diagnostics> {
     for layout in LAYOUTS {
         match read_as(bytes, layout) {
             Ok(library) => return Ok(library),
+            // All of it could be read, so this is its layout.
+            Err(wrong) if wrong.code == codes::RECURSION => {
+                furthest = Some(wrong);
+                break;
+            }
             Err(wrong) if furthest.as_ref().is_none_or(|f| wrong.offset > f.offset) => {
                 furthest = Some(wrong)
             }

@@ -89,7 +89,12 @@ struct Entry {
 pub struct TypeTable {
     entries: PrimaryMap<TypeId, Entry>,
     ids: FxHashMap<TypeKind, TypeId>,
+    /// Members of all structures together.
+    parts: usize,
 }
+
+/// Members that all structures of a table may have together: a short text can name many.
+const MAX_PARTS: usize = 1 << 22;
 
 impl Default for TypeTable {
     fn default() -> Self {
@@ -107,7 +112,7 @@ impl PartialEq for TypeTable {
 impl TypeTable {
     /// A table that holds `void`, the scalars, the vectors and the matrices at their fixed ids.
     pub fn new() -> Self {
-        let mut table = Self { entries: PrimaryMap::new(), ids: FxHashMap::default() };
+        let mut table = Self { entries: PrimaryMap::new(), ids: FxHashMap::default(), parts: 0 };
         table.push(TypeKind::Void, Layout::VOID);
         for scalar in Scalar::ALL {
             table.push(TypeKind::Scalar(scalar), layout::scalar(scalar));
@@ -175,6 +180,12 @@ impl TypeTable {
         }
         kind::check(self, &kind)?;
         let layout = layout::compute(self, &kind)?;
+        if let TypeKind::Struct { members, .. } = &kind {
+            self.parts += members.len();
+            if self.parts > MAX_PARTS {
+                return Err(TypeError::Parts(MAX_PARTS));
+            }
+        }
         Ok(self.push(kind, layout))
     }
 

@@ -37,6 +37,9 @@ crate::codes! {
     OPERATION = 60 "an operation is not in the set of operations used",
         "A function lists the operations that it uses; one that is not listed shows that the numbers were misread.",
         "Serialize the library again; the file is damaged, or was written by a version that is not known.";
+    TOO_DEEP = 62 "nodes are nested too deeply",
+        "Expressions and statements of a function may be nested 1,048,576 levels deep.",
+        "Let the recording program keep intermediate values in variables.";
     UNWRITABLE = 61 "a function cannot be stored in a library",
         "Libraries hold no texts other than formats, no host callbacks, no external functions, no bound arguments and no coroutines.",
         "Write JSON instead.";

@@ -15,6 +15,9 @@ use crate::types::TypeId;
 const MIN_STMT: usize = 12;
 const MIN_EXPR: usize = 24;
 
+/// Levels of nesting of the nodes of a function. Nothing recorded comes near; it bounds the memory that a short file takes.
+const MAX_DEPTH: usize = 1 << 20;
+
 /// Tags of expressions.
 mod expr {
     pub const UNARY: u32 = 0;
@@ -81,7 +84,13 @@ impl Reader<'_> {
         if stacks.open.first().is_none_or(|o| o.tag != stmt::SCOPE) {
             return Err(Wrong::new(codes::VALUE, at, "the body of a function must be a scope"));
         }
-        while let Some(top) = stacks.open.last_mut() {
+        loop {
+            let depth = stacks.open.len();
+            let Some(top) = stacks.open.last_mut() else { break };
+            if depth > MAX_DEPTH {
+                let message = format!("nodes are nested deeper than {MAX_DEPTH} levels");
+                return Err(Wrong::new(codes::TOO_DEEP, self.cursor.at, message));
+            }
             if top.exprs > 0 {
                 top.exprs -= 1;
                 self.open_expr(&mut stacks)?;

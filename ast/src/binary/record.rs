@@ -13,6 +13,13 @@ use crate::model::{
 };
 use crate::types::TypeId;
 
+/// A function as it was read, with the offset of the first call of each callable.
+pub(super) struct Made {
+    pub function: Function,
+    pub record: Record,
+    pub calls: Vec<(FunctionId, usize)>,
+}
+
 /// The state of reading one file in one layout.
 pub(super) struct Reader<'a> {
     pub cursor: Cursor<'a>,
@@ -20,7 +27,7 @@ pub(super) struct Reader<'a> {
     /// Types and constants; functions come when their order is known.
     pub library: Library,
     /// Functions in the order of the file, each named by its position.
-    pub functions: PrimaryMap<FunctionId, (Function, Record)>,
+    pub functions: PrimaryMap<FunctionId, Made>,
     /// Position of each function that the file lists.
     pub positions: FxHashMap<u64, FunctionId>,
     types: FxHashMap<&'a str, TypeId>,
@@ -29,6 +36,9 @@ pub(super) struct Reader<'a> {
     pub variables: FxHashMap<u32, VariableId>,
     /// Operations that the function lists as used.
     pub direct_ops: FxHashSet<CallOp>,
+    /// Callables that the function names, and where it does so first.
+    calls: Vec<(FunctionId, usize)>,
+    called: FxHashSet<FunctionId>,
 }
 
 impl<'a> Reader<'a> {
@@ -48,6 +58,8 @@ impl<'a> Reader<'a> {
             constants: FxHashMap::default(),
             variables: FxHashMap::default(),
             direct_ops: FxHashSet::default(),
+            calls: Vec::new(),
+            called: FxHashSet::default(),
         }
     }
 
@@ -55,15 +67,16 @@ impl<'a> Reader<'a> {
     pub fn record(&mut self, hash: u64, name: Option<&str>) -> Read<()> {
         let known = self.positions[&hash];
         let (mut function, mut record) = self.function()?;
-        if let Some((first, earlier)) = self.functions.get_mut(known) {
-            earlier.names.extend(name.map(str::to_owned));
-            first.name = first.name.take().or(name.map(str::to_owned));
+        let calls = std::mem::take(&mut self.calls);
+        if let Some(Made { function, record, .. }) = self.functions.get_mut(known) {
+            record.names.extend(name.map(str::to_owned));
+            function.name = function.name.take().or(name.map(str::to_owned));
             return Ok(());
         }
         function.name = name.map(str::to_owned);
         record.hash = hash;
         record.names.extend(name.map(str::to_owned));
-        self.functions.push((function, record));
+        self.functions.push(Made { function, record, calls });
         Ok(())
     }
 
@@ -71,6 +84,8 @@ impl<'a> Reader<'a> {
         let mut function = Function::new(FunctionTag::Callable);
         let mut record = Record { uids: SecondaryMap::with_default(u32::MAX), ..Record::default() };
         self.variables.clear();
+        self.calls.clear();
+        self.called.clear();
         if self.layout.modern {
             let at = self.cursor.at;
             let bases = self.cursor.u64()?;
@@ -140,12 +155,16 @@ impl<'a> Reader<'a> {
     pub fn callee(&mut self) -> Read<FunctionId> {
         let at = self.cursor.at;
         let hash = self.cursor.u64()?;
-        self.positions.get(&hash).copied().ok_or_else(|| {
+        let Some(callee) = self.positions.get(&hash).copied() else {
             let message = format!(
                 "the callable with the hash {hash:#018x} is called, but is not in the library"
             );
-            Wrong::new(codes::MISSING_CALLEE, at, message)
-        })
+            return Err(Wrong::new(codes::MISSING_CALLEE, at, message));
+        };
+        if self.called.insert(callee) {
+            self.calls.push((callee, at));
+        }
+        Ok(callee)
     }
 
     /// Type, number and tag of a variable.
@@ -187,6 +206,7 @@ impl<'a> Reader<'a> {
         record: &mut Record,
     ) -> Read<Vec<VariableId>> {
         let mut list = Vec::new();
+        let mut listed = FxHashSet::default();
         for _ in 0..self.cursor.count(16)? {
             let at = self.cursor.at;
             let (ty, uid, tag) = self.variable()?;
@@ -201,7 +221,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => self.declare(function, record, ty, uid, tag, at)?,
             };
-            if tag == VariableTag::Shared || list.contains(&id) {
+            if tag == VariableTag::Shared || !listed.insert(id) {
                 return Err(Wrong::new(
                     codes::VARIABLE,
                     at,

@@ -25,6 +25,9 @@ crate::codes! {
     TOO_LARGE = 7 "the input is too large",
         "One input may have up to 4 GiB.",
         "Split the kernel, or keep loops as loops where the recording program unrolls them.";
+    TOO_DEEP = 8 "nodes are nested too deeply",
+        "Expressions and statements of a function may be nested 1,048,576 levels deep.",
+        "Let the recording program keep intermediate values in variables.";
     DUPLICATE_MEMBER = 10 "a member stands twice in one object",
         "Which of the two counts is not defined, so neither does.",
         "Remove one of them.";

@@ -32,6 +32,7 @@ impl Reader<'_> {
     /// Reads the whole document in the order in which it is written. False, or an error, or something reported, if it is
     /// not right or not in an order that allows it: [`Self::document`] finds out.
     pub fn as_written(&mut self) -> Lexed<bool> {
+        self.report.stop_at_first();
         let mut seen = [false; MEMBERS.len()];
         let mut first = true;
         if !self.lexer.eat(b'{') {
@@ -46,7 +47,7 @@ impl Reader<'_> {
             if std::mem::replace(&mut seen[member], true) || !self.member(member, &before)? {
                 return Ok(false);
             }
-            self.tell();
+            self.go_on()?;
         }
         let complete =
             seen[TYPES] && seen[FUNCTIONS] && seen[ENTRY] && seen[SCHEMA] == seen[VERSION];

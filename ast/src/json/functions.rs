@@ -35,6 +35,7 @@ impl Reader<'_> {
             self.report.function = Some(id.as_u32());
             let function = self.function(id)?;
             self.library.functions.push(function);
+            self.go_on()?;
         }
         self.report.function = None;
         Ok(())
@@ -195,7 +196,7 @@ impl Reader<'_> {
                 );
             }
             function.variables.push(variable);
-            self.tell();
+            self.go_on()?;
         }
         Ok(())
     }
@@ -305,6 +306,7 @@ impl Reader<'_> {
         let mut first = true;
         while self.lexer.item(&mut first)? {
             function.bindings.extend(self.binding()?);
+            self.go_on()?;
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ pub(super) enum Fault {
     Expected(&'static str),
     /// The bytes are no UTF-8.
     NotUtf8,
+    /// None: what has been reported is enough, or forbids to go on.
+    Enough,
 }
 
 pub(super) type Lexed<T> = Result<T, Syntax>;
@@ -285,7 +287,7 @@ impl<'a> Lexer<'a> {
 
     /// Skips one value of any kind, checking that it is one. Its own stack: one bit for each open bracket.
     pub fn skip_value(&mut self) -> Lexed<()> {
-        let mut open: Vec<bool> = Vec::new();
+        let mut open = Brackets::default();
         loop {
             let mut first = false;
             match self.peek() {
@@ -341,6 +343,41 @@ impl<'a> Lexer<'a> {
             if depth == 0 {
                 return Ok(());
             }
+        }
+    }
+}
+
+/// Which brackets are open: a bit each, set for an object.
+#[derive(Default)]
+struct Brackets {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Brackets {
+    fn push(&mut self, object: bool) {
+        let bit = self.len % 64;
+        if bit == 0 {
+            self.words.push(0);
+        }
+        if let Some(word) = self.words.last_mut() {
+            *word |= u64::from(object) << bit;
+        }
+        self.len += 1;
+    }
+
+    fn last(&self) -> Option<bool> {
+        let bit = self.len.checked_sub(1)? % 64;
+        self.words.last().map(|word| word >> bit & 1 == 1)
+    }
+
+    fn pop(&mut self) {
+        let Some(last) = self.len.checked_sub(1) else { return };
+        self.len = last;
+        if last % 64 == 0 {
+            self.words.pop();
+        } else if let Some(word) = self.words.last_mut() {
+            *word &= (1 << (last % 64)) - 1;
         }
     }
 }

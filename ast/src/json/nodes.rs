@@ -15,6 +15,9 @@ use crate::model::{
 };
 use crate::types::TypeId;
 
+/// Levels of nesting of the nodes of a function. Nothing recorded comes near; it bounds the memory that a short text takes.
+pub(super) const MAX_DEPTH: usize = 1 << 20;
+
 /// A child that is not there: `null`, or a member that was not given.
 pub(super) const NO_CHILD: u32 = u32::MAX;
 
@@ -87,7 +90,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         self.nodes.frames.clear();
-        self.open_node(Want::Stmt);
+        self.open_node(Want::Stmt)?;
         loop {
             let Some(frame) = self.nodes.frames.last_mut() else {
                 return Ok(None);
@@ -114,7 +117,7 @@ impl Reader<'_> {
                 }
                 Want::Stmt => {
                     let stmt = self.close_stmt(function, &frame)?;
-                    self.tell();
+                    self.go_on()?;
                     if self.nodes.frames.is_empty() {
                         self.check_scope(&frame);
                         return Ok(Some(stmt));
@@ -126,8 +129,13 @@ impl Reader<'_> {
     }
 
     /// Opens the object at which the lexer stands.
-    fn open_node(&mut self, want: Want) {
+    fn open_node(&mut self, want: Want) -> Lexed<()> {
         let start = self.lexer.at as u32;
+        if self.nodes.frames.len() >= MAX_DEPTH {
+            let message = format!("nodes are nested deeper than {MAX_DEPTH} levels");
+            self.report.error(codes::TOO_DEEP, self.lexer.at, message);
+            return self.end();
+        }
         self.lexer.at += 1;
         self.nodes.frames.push(Frame {
             start,
@@ -147,6 +155,7 @@ impl Reader<'_> {
             stmts: StmtList::default(),
             curve_bases: CurveBases::default(),
         });
+        Ok(())
     }
 
     fn list_item(&mut self) -> Lexed<()> {
@@ -154,8 +163,7 @@ impl Reader<'_> {
             Some(want) if self.lexer.peek() == Some(b'{') => want,
             _ => return self.wrong_type("an item of the list", "an object"),
         };
-        self.open_node(want);
-        Ok(())
+        self.open_node(want)
     }
 
     fn close_list(&mut self, function: &mut Function) {
@@ -267,7 +275,7 @@ impl Reader<'_> {
                     (frame.number, frame.number_at) = (value, at as u32);
                 }
             }
-            (Some(b'{'), _, Some((_, want))) => self.open_node(want),
+            (Some(b'{'), _, Some((_, want))) => self.open_node(want)?,
             (Some(b'n'), _, Some(_)) => self.lexer.word("null")?,
             (Some(b'['), ..) if role.list.is_some() => {
                 self.lexer.at += 1;

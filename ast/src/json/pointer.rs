@@ -31,8 +31,12 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn walk(&mut self) -> Lexed<()> {
         while self.found.len() < self.offsets.len() {
-            // At the start of a value.
+            // At the start of a value. Below a certain depth the pointer is cut anyway.
             match self.lexer.peek() {
+                _ if self.open.len() > MAX_POINTER => {
+                    self.lexer.skip_value()?;
+                    self.note_up_to(self.lexer.at);
+                }
                 Some(b'{') => {
                     self.lexer.at += 1;
                     self.note_up_to(self.lexer.at);

@@ -6,7 +6,7 @@ use cranelift_entity::EntityRef;
 
 use super::ahead::Ahead;
 use super::codes;
-use super::lexer::{Lexed, Lexer, Number, Span};
+use super::lexer::{Fault, Lexed, Lexer, Number, Span, Syntax};
 use super::nodes::Nodes;
 use super::progress::Progress;
 use super::report::Report;
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8], progress: Progress<'a>) -> Self {
         Self {
             lexer: Lexer::new(bytes, 0),
-            report: Report::default(),
+            report: Report::new(),
             versioned: false,
             library: Library::new(),
             types: Vec::new(),
@@ -46,10 +46,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells how far the reading is.
+    /// Tells how far the reading is, and ends it when enough is wrong: input that only makes errors has no use, and
+    /// could fill the memory.
     #[inline]
-    pub fn tell(&mut self) {
+    pub fn go_on(&mut self) -> Lexed<()> {
         self.progress.at(self.lexer.at);
+        if self.report.is_full() { self.end() } else { Ok(()) }
+    }
+
+    /// Ends the reading after an error that has been reported.
+    #[cold]
+    pub fn end<T>(&self) -> Lexed<T> {
+        Err(Syntax { offset: self.lexer.at, fault: Fault::Enough })
     }
 
     /// Enters an object; false if there is something else, which is reported and skipped.

@@ -18,14 +18,29 @@ struct Entry {
 }
 
 /// The diagnostics of one document.
-#[derive(Default)]
 pub(super) struct Report {
     entries: Vec<Entry>,
+    limit: usize,
     /// Function that is being read.
     pub function: Option<u32>,
 }
 
 impl Report {
+    pub fn new() -> Self {
+        Self { entries: Vec::new(), limit: LIMIT, function: None }
+    }
+
+    /// From now on, one error is enough.
+    pub fn stop_at_first(&mut self) {
+        self.limit = 1;
+    }
+
+    /// Whether more errors are of no use.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= self.limit
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -51,7 +66,7 @@ impl Report {
     }
 
     fn add(&mut self, code: Code, offset: usize, message: String, help: Option<&'static str>) {
-        if self.entries.len() < LIMIT {
+        if !self.is_full() {
             self.entries.push(Entry { code, offset, message, help, function: self.function });
         }
     }
@@ -59,6 +74,9 @@ impl Report {
     /// Notes an error of syntax, after which nothing can be read.
     pub fn syntax(&mut self, lexer: &Lexer<'_>, error: Syntax) {
         let Syntax { offset, fault } = error;
+        if fault == Fault::Enough {
+            return;
+        }
         let rest = lexer.bytes.get(offset..).unwrap_or_default();
         let rest = &rest[..rest.len().min(8)];
         let head = rest.utf8_chunks().next();

@@ -38,6 +38,7 @@ impl<'a> Reader<'a> {
             let ty = self.type_entry()?;
             self.types.push(ty);
             self.library.listed_types.extend(ty);
+            self.go_on()?;
         }
         Ok(())
     }
@@ -185,6 +186,12 @@ impl<'a> Reader<'a> {
             let mut first = true;
             while self.lexer.item(&mut first)? {
                 members.push(self.earlier_type()?);
+                // More than that is refused anyway: each takes a byte of the description.
+                if members.len() as u64 > layout::MAX_DESCRIPTION {
+                    let message = "a structure has too many members";
+                    self.report.error(codes::BAD_TYPE, self.lexer.at, message);
+                    return self.end();
+                }
             }
         }
         Ok(members)
@@ -199,6 +206,7 @@ impl<'a> Reader<'a> {
         while self.lexer.item(&mut first)? {
             let constant = self.constant()?;
             self.library.constants.push(constant);
+            self.go_on()?;
         }
         Ok(())
     }
@@ -270,6 +278,7 @@ impl<'a> Reader<'a> {
         while self.lexer.item(&mut first)? {
             let external = self.external()?;
             self.library.externals.push(external);
+            self.go_on()?;
         }
         if self.versioned && !self.library.externals.is_empty() {
             let message = "external functions are not allowed in a versioned document";

@@ -159,6 +159,9 @@ pub enum TypeError {
     /// Too many parts.
     #[error("the type has too many parts: its description would be longer than {0} bytes")]
     Length(u64),
+    /// Too many types.
+    #[error("all types together have more than {0} parts")]
+    Parts(usize),
     /// A name that cannot name a custom type.
     #[error("`{0}` cannot be the name of a custom type")]
     CustomName(String),
