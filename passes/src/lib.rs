@@ -12,6 +12,7 @@ pub mod analyses;
 pub mod codes;
 mod manager;
 pub mod registry;
+mod same_paths;
 mod transforms;
 
 pub use codes::CODES;

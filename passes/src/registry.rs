@@ -9,6 +9,8 @@ pub static PASSES: &[Pass] = &[
     Pass::module::<keep_waves_in_loops::KeepWavesInLoops>(),
     Pass::function::<destructure_cfg::DestructureCfg>(),
     Pass::function::<simplify_cfg::SimplifyCfg>(),
+    Pass::function::<irreducible::LowerIrreducibleCfg>(),
+    Pass::function::<restructure::RestructureCfg>(),
     Pass::module::<inline::Inline>(),
     Pass::module::<unused_callable_removal::UnusedCallableRemoval>(),
     Pass::function::<sroa::Sroa>(),

@@ -101,3 +101,22 @@ pub(crate) fn replace_and_remove(func: &mut Function, inst: InstId, value: Value
     }
     func.remove_inst(inst);
 }
+
+/// Brings the blocks into the order in which the constructs name them: arms behind their owner, the merge behind the arms.
+pub(crate) fn sort_blocks(func: &mut Function) {
+    let Some(entry) = func.entry() else { return };
+    let mut taken: SecondaryMap<BlockId, bool> = SecondaryMap::with_capacity(func.block_count());
+    let mut stack = vec![entry];
+    taken[entry] = true;
+    let mut last = entry;
+    while let Some(block) = stack.pop() {
+        func.move_block_after(block, last);
+        last = block;
+        let Some(terminator) = func.terminator(block) else { continue };
+        for &named in func.inst_blocks(terminator).iter().rev() {
+            if !std::mem::replace(&mut taken[named], true) {
+                stack.push(named);
+            }
+        }
+    }
+}
