@@ -22,6 +22,9 @@ use luisac_xir::op::{ArithmeticOp, Space};
 use luisac_xir::{BlockId, Function, InstId, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+#[cfg(test)]
+mod tests;
+
 /// Whether `after`, which evolved out of `before`, takes the same paths. `copies` says which instructions of `after` are
 /// copies of others. Both must be valid.
 ///

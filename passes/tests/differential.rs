@@ -26,6 +26,8 @@ const PIPELINES: &[&str] = &[
     "keep_waves_in_loops,destructure_cfg,inline{inline_all=true},mem2reg,@ssa,simplify_cfg,fix(if_conversion,simplify_cfg,gvn,sccp,licm,dce)",
     "keep_waves_in_loops,destructure_cfg,scalarizer,lower_math,mem2reg,fix(const_fold,dce,phi_cleanup,simplify_cfg)",
     "keep_waves_in_loops,destructure_cfg,simplify_cfg,inline{inline_all=true},simplify_cfg,dce",
+    "keep_waves_in_loops,destructure_cfg,restructure_cfg",
+    "keep_waves_in_loops,destructure_cfg,simplify_cfg,inline{inline_all=true},sroa,mem2reg,@ssa,simplify_cfg,restructure_cfg,mem2reg",
 ];
 
 fn lower(case: &Case) -> Option<(Module, FunctionId)> {

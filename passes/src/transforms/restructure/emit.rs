@@ -360,14 +360,27 @@ impl Emitter<'_> {
     /// The piece with the joins of a node behind it.
     fn with_joins(&mut self, node: Node, mut piece: Piece) -> Piece {
         let shape = self.shape;
-        for &join in &shape.joins[node.0 as usize] {
+        let mut joins = shape.joins[node.0 as usize].iter().copied().peekable();
+        while let Some(join) = joins.next() {
             let Some(next) = self.take(join) else { continue };
             let number = shape.number(shape.block(join));
             if piece.pending.only() == Some(number) {
                 self.patch(&piece.open, next.entry);
                 piece = Piece { entry: piece.entry, ..next };
-            } else {
-                self.guard(&mut piece, number, next);
+                continue;
+            }
+            // The last two joins exclude each other if the first does not lead to the second.
+            let second = joins.peek().copied().filter(|&second| {
+                let other = shape.number(shape.block(second));
+                piece.pending.targets().eq([number, other])
+                    && !next.pending.targets().any(|t| t == other)
+            });
+            match second.and_then(|second| self.take(second)) {
+                Some(second) => {
+                    joins.next();
+                    self.choice(&mut piece, number, next, second);
+                }
+                None => self.guard(&mut piece, number, next),
             }
         }
         piece
@@ -375,26 +388,44 @@ impl Emitter<'_> {
 
     /// Puts `next`, which starts at target `number`, behind a test of the selector behind `piece`.
     fn guard(&mut self, piece: &mut Piece, number: u32, next: Piece) {
+        let branch = self.selector_test(piece, number, next.entry);
+        let closed = self.close(next);
+        piece.take_open(closed);
+        piece.open.extend([(branch, 1), (branch, 2)]);
+        piece.pending.remove(number);
+        piece.has_role = true;
+    }
+
+    /// Puts `first`, which starts at target `number`, and `second` into the arms of a test of the selector behind `piece`.
+    fn choice(&mut self, piece: &mut Piece, number: u32, first: Piece, second: Piece) {
+        let branch = self.selector_test(piece, number, first.entry);
+        self.func.inst_blocks_mut(branch)[1] = second.entry;
+        piece.pending = Pending::default();
+        for arm in [first, second] {
+            let closed = self.close(arm);
+            piece.take_open(closed);
+        }
+        piece.open.push((branch, 2));
+        piece.has_role = true;
+    }
+
+    /// A block behind `piece` that tests whether the way leads to target `number`, which starts at `entry`. The other targets are
+    /// left to be named.
+    fn selector_test(&mut self, piece: &mut Piece, number: u32, entry: BlockId) -> InstId {
         self.info.guard_count += 1;
         let selector = self.selector.variable(self.func, self.types);
         let unwritten: Vec<_> = piece.pending.drain_unwritten().collect();
         for (block, target) in unwritten {
             self.write_selector(selector, block, target);
         }
-        piece.pending.remove(number);
         let test = self.func.append_block();
         let open = std::mem::take(&mut piece.open);
         self.patch(&open, test);
         let mut b = Builder::at_end(self.func, self.types, test);
         let selected = b.load(selector);
         let wanted = b.u32(number);
-        let is_next = b.arithmetic(ArithmeticOp::BinaryEqual, &[selected, wanted]);
-        let named = [next.entry, test, test];
-        let branch = b.inst(Op::If, TypeId::VOID, &[is_next], &named, Imm::None);
-        let closed = self.close(next);
-        piece.take_open(closed);
-        piece.open.extend([(branch, 1), (branch, 2)]);
-        piece.has_role = true;
+        let is_wanted = b.arithmetic(ArithmeticOp::BinaryEqual, &[selected, wanted]);
+        b.inst(Op::If, TypeId::VOID, &[is_wanted], &[entry, test, test], Imm::None)
     }
 
     fn write_selector(&mut self, selector: ValueId, block: BlockId, target: u32) {

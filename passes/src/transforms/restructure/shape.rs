@@ -8,7 +8,7 @@
 //! The *parent* of a node is its immediate dominator within its level. A child with one edge only, from the parent itself, is an
 //! *arm*; every other child is a *join*.
 
-use crate::transforms::loops::Loops;
+use crate::analyses::loops::Loops;
 use cranelift_entity::SecondaryMap;
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
@@ -77,7 +77,7 @@ impl Shape {
             arm: vec![false; nodes],
             in_switch: vec![false; nodes],
         };
-        shape.find_loops(func, &cfg, &dominators, &forest);
+        shape.find_loops(&forest);
         shape.take_in_ends(func, &cfg, &forest);
         shape.recognise_tests(func, &forest);
         shape.link(func, &cfg, &dominators);
@@ -147,23 +147,12 @@ impl Shape {
         }
     }
 
-    fn find_loops(
-        &mut self,
-        func: &Function,
-        cfg: &ControlFlowGraph,
-        dominators: &DominatorTree,
-        forest: &Loops,
-    ) {
-        let Some(entry) = func.entry() else { return };
+    fn find_loops(&mut self, forest: &Loops) {
         self.loops = { forest.loops.iter() }
-            .map(|l| LoopShape { header: entry, parent: l.parent, tested: false, update: None })
+            .map(|l| LoopShape { header: l.header, parent: l.parent, tested: false, update: None })
             .collect();
         for &block in &self.order {
             self.level[block] = forest.innermost(block);
-            let is_header = cfg.predecessors(block).iter().any(|&p| dominators.dominates(block, p));
-            if let (true, Some(own)) = (is_header, self.level[block]) {
-                self.loops[own as usize].header = block;
-            }
         }
     }
 

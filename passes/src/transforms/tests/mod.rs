@@ -6,5 +6,6 @@ mod cfg;
 mod dce;
 mod memory;
 mod redundancy;
+mod restructure;
 mod values;
 mod waves;
