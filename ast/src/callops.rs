@@ -83,6 +83,8 @@ pub enum Writes {
 pub enum Class {
     /// Anything.
     Any,
+    /// Any value that memory can hold.
+    Data,
     /// `bool` or a vector of it.
     BoolN,
     /// Number or vector of numbers.
@@ -93,6 +95,8 @@ pub enum Class {
     Int,
     /// Float or vector of floats.
     Float,
+    /// Vector of three floats.
+    Float3,
     /// Vector of floats.
     FloatVec,
     /// Matrix.
@@ -101,6 +105,8 @@ pub enum Class {
     VecOrMat,
     /// Scalar or vector.
     ScalarOrVec,
+    /// Scalar, vector or matrix.
+    Basic,
 }
 
 /// What an argument must be.
@@ -110,13 +116,15 @@ pub enum Param {
     T,
     /// The type `T`, or its scalar.
     TOrScalar,
+    /// The type `T`, or integers, each as a vector of `T`'s length or a scalar.
+    Exponent,
     /// `bool`, or a vector of `bool` of `T`'s length.
     Condition,
     /// `bool`.
     Bool,
     /// An integer.
     Index,
-    /// A float scalar.
+    /// `float`.
     Float,
     /// `float2`.
     Float2,
@@ -130,7 +138,7 @@ pub enum Param {
     Uint4,
     /// `float4x4`.
     Matrix4,
-    /// A structure.
+    /// The structure of an instance's motion.
     Struct,
     /// A ray.
     Ray,
@@ -142,6 +150,8 @@ pub enum Param {
     Buffer,
     /// A buffer with an element type.
     TypedBuffer,
+    /// A byte buffer.
+    ByteBuffer,
     /// A buffer of `uint`.
     UintBuffer,
     /// The element type of argument 0.
@@ -207,7 +217,7 @@ pub enum Out {
     Ulong,
     /// `float`.
     Float,
-    /// An integer of any width.
+    /// `uint` or `ulong`.
     Integer,
     /// `uint2`.
     Uint2,
@@ -229,10 +239,12 @@ pub enum Out {
     Matrix2,
     /// `float3x3`.
     Matrix3,
-    /// A structure.
+    /// A structure, the shape of which the operation says.
     Struct,
     /// A ray query object.
     Query,
+    /// The type of argument 0.
+    First,
     /// The element type of argument 0, a buffer.
     BufferElem,
     /// Vector of four of the element type of argument 0, a texture.

@@ -9,10 +9,14 @@ mod calls;
 pub mod codes;
 mod expressions;
 mod function;
+#[cfg(test)]
+mod op_tests;
 mod rules;
+mod signature;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod variadic;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::layout;

@@ -1,6 +1,6 @@
 //! Expressions other than calls: operand types, shapes, result types.
 
-use super::rules::{compatible, is_index, register_bits};
+use super::rules::{is_index, register_bits};
 use super::{Checker, codes};
 use crate::model::{BinaryOp, CastOp, Expr, ExprId, ExprKind, Swizzle, UnaryOp};
 use crate::place::Node;
@@ -232,10 +232,6 @@ impl Checker<'_> {
                 format!("`{}` cannot be converted {how} to `{}`", self.name(from), self.name(to));
             self.error(codes::CAST, Node::Expr(id), message);
         }
-    }
-
-    pub(super) fn fits(&self, wanted: TypeId, given: TypeId) -> bool {
-        compatible(&self.library.types, wanted, given)
     }
 }
 

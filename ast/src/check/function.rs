@@ -14,10 +14,20 @@ impl Checker<'_> {
         for (id, variable) in &self.function.variables {
             self.check_variable(id, variable);
         }
+        self.check_return_type();
         if self.function.tag == FunctionTag::Kernel {
             self.check_kernel();
         } else if !self.function.bindings.is_empty() {
             self.error(codes::BINDING, Node::Function, "only arguments of kernels can be bound");
+        }
+    }
+
+    /// A callable returns data; resources are passed, never returned.
+    fn check_return_type(&mut self) {
+        let ty = self.function.return_type;
+        if ty != TypeId::VOID && !self.library.types.is_data(ty) {
+            let message = format!("a function cannot return `{}`", self.name(ty));
+            self.error(codes::RETURN_TYPE, Node::Function, message);
         }
     }
 

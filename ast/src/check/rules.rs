@@ -7,12 +7,6 @@ pub(super) fn assignable(types: &TypeTable, to: TypeId, from: TypeId) -> bool {
     to == from || (types.is_scalar(to) && types.is_scalar(from))
 }
 
-/// Whether an operand of type `b` may stand where an operation wants `a`: equal types, or scalars or vectors of numbers
-/// of the same length.
-pub(super) fn compatible(types: &TypeTable, a: TypeId, b: TypeId) -> bool {
-    a == b || (types.is_arithmetic(a) && types.is_arithmetic(b) && types.dim(a) == types.dim(b))
-}
-
 /// An integer, not a vector.
 pub(super) fn is_index(types: &TypeTable, ty: TypeId) -> bool {
     types.is_scalar(ty) && types.is_integer(ty)
