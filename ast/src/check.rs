@@ -15,10 +15,10 @@ mod rules;
 mod signature;
 mod statements;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod variadic;
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity, remedy};
 use crate::layout;
 use crate::model::{ExprId, Function, FunctionId, Library, StmtId, VariableId};
 use crate::place::{self, Locator, Node, Place};
@@ -47,10 +47,11 @@ pub fn check(library: &Library) -> Diagnostics {
         if constant.bytes.len() as u64 != size {
             let message =
                 format!("the constant has {} bytes, but its type has {size}", constant.bytes.len());
-            diagnostics.push(
-                Diagnostic::error(codes::CONSTANT_SIZE, message)
-                    .at_pointer(place::locate_constant(id)),
-            );
+            diagnostics.push(Diagnostic {
+                help: remedy(&[codes::CODES], codes::CONSTANT_SIZE),
+                ..Diagnostic::error(codes::CONSTANT_SIZE, message)
+                    .at_pointer(place::locate_constant(id))
+            });
         }
     }
     for (id, function) in &library.functions {
@@ -147,22 +148,11 @@ impl Checker<'_> {
                 severity: finding.severity,
                 pointer: Some(pointer),
                 function: Some(function.clone()),
-                help: remedy(finding.code),
+                help: remedy(&[codes::CODES], finding.code),
                 ..diagnostic
             });
         }
     }
-}
-
-/// What to do, from the table of codes.
-fn remedy(code: Code) -> Option<String> {
-    let info = codes::CODES.iter().find(|info| info.code == code)?;
-    let mut text = info.remedy.trim_end_matches('.').to_owned();
-    // Help lines start in lower case.
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_lowercase();
-    }
-    Some(text)
 }
 
 /// Nesting of types is bounded, so that rules may walk them.

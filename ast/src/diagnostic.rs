@@ -73,6 +73,17 @@ macro_rules! codes {
     };
 }
 
+/// What a table says to do about a code, as a help line.
+pub fn remedy(tables: &[&[CodeInfo]], code: Code) -> Option<String> {
+    let info = tables.iter().copied().flatten().find(|info| info.code == code)?;
+    let mut text = info.remedy.trim_end_matches('.').to_owned();
+    // Help lines start in lower case.
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    Some(text)
+}
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {

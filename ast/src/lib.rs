@@ -1,8 +1,9 @@
 //! LuisaCompute kernels as trees: types, expressions, statements and functions.
 //!
 //! ```text
-//! bytes --read--> Library --check::check--> Diagnostics
+//! bytes --read--> Library --check::check, lint::run--> Diagnostics
 //!                 Library --json::write, binary::write--> bytes
+//!                 Library --pretty::print--> text for people
 //! Rust  --builder::Builder--> Library
 //! ```
 //! A [`Library`] holds interned types, constants and functions; a [`Function`] holds its nodes in flat arrays.
@@ -16,8 +17,10 @@ pub mod diagnostic;
 pub mod hash;
 pub mod json;
 pub mod layout;
+pub mod lint;
 pub mod model;
 pub mod place;
+pub mod pretty;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod types;
@@ -50,5 +53,11 @@ pub fn read_with(bytes: &[u8], reached: &dyn Fn(usize)) -> Result<Library, Diagn
 
 /// The diagnostic codes of this crate.
 pub fn code_tables() -> Vec<&'static [diagnostic::CodeInfo]> {
-    vec![json::codes::CODES, binary::codes::CODES, check::codes::CODES, builder::CODES]
+    vec![
+        json::codes::CODES,
+        binary::codes::CODES,
+        check::codes::CODES,
+        lint::codes::CODES,
+        builder::CODES,
+    ]
 }

@@ -119,7 +119,7 @@ impl Locator {
 
     /// The JSON pointer of a place in the function that this was made for.
     pub fn locate(&self, place: Place) -> String {
-        let mut parts = Vec::new();
+        let mut steps = Vec::new();
         let mut node = place.node;
         loop {
             let step = match node {
@@ -131,22 +131,22 @@ impl Locator {
                 Node::Stmt(s) => self.stmts[s],
             };
             let Some(step) = step else {
-                parts.clear();
+                steps.clear();
                 break;
             };
-            if let Some(position) = step.position {
-                parts.push(position.to_string());
-            }
-            parts.push(step.member.to_owned());
+            steps.push(step);
             node = step.parent;
         }
         let mut pointer = format!("/functions/{}", place.function.index());
-        for part in parts.iter().rev() {
-            if pointer.len() > MAX_POINTER {
-                break;
+        for step in steps.iter().rev() {
+            let parts = [Some(step.member.to_owned()), step.position.map(|p| p.to_string())];
+            for part in parts.into_iter().flatten() {
+                if pointer.len() > MAX_POINTER {
+                    return pointer;
+                }
+                pointer.push('/');
+                pointer.push_str(&part);
             }
-            pointer.push('/');
-            pointer.push_str(part);
         }
         pointer
     }

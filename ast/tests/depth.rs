@@ -2,7 +2,7 @@
 
 use luisac_ast::json;
 use luisac_ast::model::Library;
-use luisac_ast::{Place, check, locate, usage};
+use luisac_ast::{Place, check, lint, locate, pretty, usage};
 
 const DEPTH: usize = 100_000;
 
@@ -45,6 +45,7 @@ fn operands_nest() {
         assert!(check::check(&library).is_empty());
         let (id, function) = library.kernels().next().expect("there is a kernel");
         assert_eq!(function.exprs.len(), 2 * DEPTH + 2);
+        assert_eq!(pretty::print(&library).matches(" + ").count(), DEPTH);
         let pointer = locate(
             &library,
             Place::expr(id, function.exprs.keys().nth(DEPTH).expect("an expression")),
@@ -65,6 +66,11 @@ fn statements_nest() {
         let library = read(&kernel(&nest(open, r#"{"tag":"BREAK"}"#, "]}}", DEPTH)));
         assert!(check::check(&library).is_empty());
         assert_eq!(library.functions.values().map(|f| f.stmts.len()).sum::<usize>(), 2 * DEPTH + 2);
+        // Its loops do not end; the first hundred things are told.
+        assert_eq!(lint::run(&library).0.len(), 100);
+        let text = pretty::print(&library);
+        assert_eq!(text.matches("loop {").count(), DEPTH);
+        assert!(text.len() < 400 * DEPTH, "{} bytes", text.len());
     });
 }
 

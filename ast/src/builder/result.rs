@@ -26,6 +26,7 @@ pub(super) fn result_type(
         Out::Any => (op == CallOp::Unreachable).then_some(TypeId::VOID),
         Out::Data | Out::CoopVec => None,
         Out::T => operand_type(types, op, arguments),
+        Out::First => (!arguments.is_empty()).then_some(first),
         Out::ElemOfT => elem.map(TypeId::scalar),
         Out::BoolOfT => vector(Scalar::Bool, types.dim(first)),
         Out::MatOfT => {

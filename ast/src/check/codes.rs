@@ -50,7 +50,7 @@ crate::codes! {
         "Ray queries do not nest.",
         "Move the inner query out of the handler.";
     MISSING_RETURN = 318 "the end of a callable may be reached without a value",
-        "The callable declares a return type, but its last statement is no `RETURN`.",
+        "The callable declares a return type, and some way through its statements leads to the end without a `RETURN`.",
         "Return a value at the end.";
     NOT_ASSIGNABLE = 320 "this cannot be assigned",
         "What is assigned is a local, shared variable, argument or reference, or an element, member or single component of one.",

@@ -510,6 +510,11 @@ fn right_calls_are_accepted() {
     }
 }
 
+/// A vector of the scalar.
+fn like_vector(types: &TypeTable, ty: TypeId) -> TypeId {
+    types.scalar_of(ty).map_or(ty, |scalar| TypeId::vector(scalar, 2))
+}
+
 /// The nearest type that an operation must refuse as this argument.
 fn near_argument(types: &mut TypeTable, case: &Case, i: usize) -> TypeId {
     let ty = case.arguments[i];
@@ -524,6 +529,8 @@ fn near_argument(types: &mut TypeTable, case: &Case, i: usize) -> TypeId {
             like(Scalar::Bool)
         }
         CallOp::Determinant => like(Scalar::F32),
+        // What is stored is converted.
+        CallOp::BufferWrite if i == 2 && types.is_scalar(ty) => like_vector(types, ty),
         // Any number may be an exponent.
         CallOp::Pow if i == 1 && types.is_scalar(ty) => TypeId::BOOL,
         _ => near(types, ty),

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::calls::Call;
-use super::rules::{is_index, with_scalar};
+use super::rules::{assignable, is_index, with_scalar};
 use crate::callops::{CallOp, CallOpInfo, Class, Group, Out, Param};
 use crate::types::{Scalar, TypeId, TypeKind, TypeTable};
 
@@ -47,7 +47,10 @@ impl Checker<'_> {
             Param::UintBuffer => {
                 buffer_element(types, ty).is_some_and(|e| e == TypeId::U32 || e == TypeId::VOID)
             }
-            Param::BufferElem => buffer_element(types, first) == Some(ty),
+            // What is stored is converted, as by an assignment.
+            Param::BufferElem => {
+                buffer_element(types, first).is_some_and(|e| assignable(types, e, ty))
+            }
             Param::Texture => self.is_texture_of(ty, call.info.op),
             Param::Coord => int_vector(types.dim(first)),
             Param::Texel => texel(types, first) == Some(ty),
@@ -125,7 +128,7 @@ impl Checker<'_> {
         }
         match call.info.out {
             Out::T => true,
-            Out::Any => ty == TypeId::VOID || types.is_data(ty),
+            Out::Any => !types.is_resource(ty) && !types.is_custom(ty),
             Out::Data => types.is_data(ty),
             Out::Integer => ty == TypeId::U32 || ty == TypeId::U64,
             Out::CoopVec => matches!(types.kind(ty), TypeKind::CoopVec { .. }),

@@ -25,7 +25,6 @@ impl Checker<'_> {
         while let Some((id, context)) = pending.pop() {
             self.check_statement(id, context, &mut pending);
         }
-        self.check_end(body);
     }
 
     pub(super) fn check_statement(
@@ -274,27 +273,6 @@ impl Checker<'_> {
                 let message = format!("a `{}` cannot be printed", self.name(ty));
                 self.error(codes::ARGUMENT_TYPE, Node::Expr(*argument), message);
             }
-        }
-    }
-
-    /// Warns if a callable with a value can end without one, as far as its last statement tells.
-    fn check_end(&mut self, body: StmtId) {
-        if self.function.return_type == TypeId::VOID {
-            return;
-        }
-        let statements = self.function.scope(body).iter().rev();
-        let last =
-            statements.map(|s| self.function.stmts[*s]).find(|s| !matches!(s, Stmt::Comment(_)));
-        let open = matches!(
-            last,
-            None | Some(Stmt::Assign { .. } | Stmt::For { .. } | Stmt::Print { .. })
-        );
-        if open {
-            let message = format!(
-                "the end is reached without a `{}` to return",
-                self.name(self.function.return_type)
-            );
-            self.warning(codes::MISSING_RETURN, Node::Stmt(body), message);
         }
     }
 }

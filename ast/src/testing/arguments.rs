@@ -74,9 +74,11 @@ impl Generator {
             (|dim| TypeId::vector(Scalar::F32, dim), |dim| TypeId::vector(Scalar::U32, dim));
         let known = self.types.known;
         let ty = match param {
+            Param::T if subject.op.info().params.first() == Some(&Param::Ref) => subject.data,
             Param::T => t,
-            Param::TOrScalar if self.random.one_in(3) => scalar,
-            Param::TOrScalar => t,
+            Param::Exponent if self.random.one_in(3) => TypeId::vector(Scalar::I32, types.dim(t)),
+            Param::TOrScalar | Param::Exponent if self.random.one_in(3) => scalar,
+            Param::TOrScalar | Param::Exponent => t,
             Param::Condition if self.random.one_in(2) => TypeId::BOOL,
             Param::Condition => TypeId::vector(Scalar::Bool, types.dim(t)),
             Param::Bool => TypeId::BOOL,
@@ -171,9 +173,7 @@ impl Generator {
                 let textures: Vec<TypeId> = types.textures.iter().filter(wanted).copied().collect();
                 (VariableTag::Texture, *self.random.pick(&textures))
             }
-            Param::Buffer if name.starts_with("BYTE") || name.starts_with("COOPERATIVE") => {
-                (VariableTag::Buffer, types.byte_buffer)
-            }
+            Param::ByteBuffer => (VariableTag::Buffer, types.byte_buffer),
             _ => (VariableTag::Buffer, *self.random.pick(&self.types.buffers)),
         };
         match self.library.types.kind(ty) {

@@ -81,13 +81,14 @@ impl Generator {
         for param in info.params {
             arguments.push(self.argument_for(&mut subject, *param, depth)?);
         }
-        for param in info.optional {
-            if !self.random.one_in(2) {
-                break;
+        // All that may be left out, or none of it.
+        if self.random.one_in(2) {
+            let mut optional = Vec::new();
+            for param in info.optional {
+                optional.extend(self.argument_for(&mut subject, *param, depth));
             }
-            match self.argument_for(&mut subject, *param, depth) {
-                Some(argument) => arguments.push(argument),
-                None => break,
+            if optional.len() == info.optional.len() {
+                arguments.append(&mut optional);
             }
         }
         let result = self.result_of(&subject, info.out);
@@ -120,9 +121,8 @@ impl Generator {
         let fits = |ty: &TypeId| {
             class_holds(types, class, *ty)
                 && match op {
-                    // Matrices are of floats, and three components have a cross product.
+                    // Matrices are of floats.
                     CallOp::OuterProduct => types.scalar_of(*ty) == Some(Scalar::F32),
-                    CallOp::Cross => types.dim(*ty) == 3,
                     CallOp::Select => !types.is_matrix(*ty),
                     _ => true,
                 }
@@ -145,6 +145,7 @@ impl Generator {
             Out::Data if subject.op == CallOp::CooperativeVectorDot => TypeId::F16,
             Out::Data => subject.data,
             Out::T => t,
+            Out::First => subject.data,
             Out::ElemOfT => TypeId::scalar(scalar),
             Out::BoolOfT => TypeId::vector(Scalar::Bool, dim),
             Out::MatOfT => TypeId::matrix(dim),
@@ -281,7 +282,8 @@ fn class_holds(types: &crate::TypeTable, class: Class, ty: TypeId) -> bool {
     let (matrix, vector) = (types.is_matrix(ty), types.is_vector(ty));
     let float = scalar.is_float() && !matrix;
     match class {
-        Class::Any => true,
+        Class::Any | Class::Data | Class::Basic => true,
+        Class::Float3 => float && vector && types.dim(ty) == 3,
         Class::BoolN => scalar == Scalar::Bool,
         Class::Num => scalar != Scalar::Bool && !matrix,
         Class::NumVec => scalar != Scalar::Bool && vector,
