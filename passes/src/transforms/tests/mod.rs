@@ -4,6 +4,7 @@ mod arithmetic;
 mod calls;
 mod cfg;
 mod dce;
+mod loops;
 mod memory;
 mod redundancy;
 mod restructure;
