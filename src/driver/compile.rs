@@ -196,15 +196,52 @@ pub fn emit_options(input: &Input, options: &CodeOptions, choice: &TargetChoice)
     emit
 }
 
+/// Instructions that a kernel may have when code is generated for it. LLVM takes one to two kilobytes for each.
+const MAX_INSTRUCTIONS: usize = 1 << 22;
+
+/// Refuses a kernel that code generation could not hold in memory.
+fn check_length(module: &Module, kernel: FunctionId, limit: usize) -> Result<(), Diagnostics> {
+    let emitted = module.functions.iter().filter(|(id, f)| *id == kernel || !f.is_kernel());
+    let count: usize = emitted.map(|(_, f)| f.placed_inst_count()).sum();
+    if count <= limit {
+        return Ok(());
+    }
+    let name = &module.functions[kernel].name;
+    let message = format!(
+        "the kernel `{name}` has {count} instructions after the passes, but may have {limit}"
+    );
+    Err(Diagnostic::error(codes::TOO_LONG, message)
+        .with_help("compile with `-O1` or more, or keep loops as loops where the recording program unrolls them")
+        .in_function(name)
+        .into())
+}
+
 /// Compiles one kernel of an optimised module.
 ///
 /// # Errors
-/// What the target refuses.
+/// A kernel that is too long; what the target refuses.
 pub fn emit(
     module: &Module,
     kernel: FunctionId,
     choice: &TargetChoice,
     options: &EmitOptions,
 ) -> Result<Artifact, Diagnostics> {
+    check_length(module, kernel, MAX_INSTRUCTIONS)?;
     choice.target.emit(module, kernel, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_kernels_are_refused() {
+        let text = "module;\nkernel @\"long\" block(64, 1, 1) () {\nb0:\n  return\n}\n";
+        let module = luisac_xir::text::parse(text).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = module.kernels().next().expect("there is a kernel");
+        assert!(check_length(&module, kernel, 1).is_ok());
+        let errors = check_length(&module, kernel, 0).expect_err("too long");
+        assert_eq!(errors.0[0].code, codes::TOO_LONG);
+        assert!(errors.to_string().contains("`long` has 1 instructions"), "{errors}");
+    }
 }

@@ -115,11 +115,26 @@ pub struct InstData {
     pub loc: SourceLoc,
     pub(crate) result: PackedOption<ValueId>,
     pub(crate) args: OperandRange,
-    pub(crate) blocks: Vec<BlockId>,
+    /// Few instructions name blocks: the rest should not pay for a list.
+    #[allow(clippy::box_collection)]
+    blocks: Option<Box<Vec<BlockId>>>,
     pub(crate) block: PackedOption<BlockId>,
     pub(crate) prev: PackedOption<InstId>,
     pub(crate) next: PackedOption<InstId>,
 }
+
+impl InstData {
+    fn blocks(&self) -> &[BlockId] {
+        self.blocks.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn forget_blocks(&mut self) {
+        self.blocks = None;
+    }
+}
+
+// The longest kernels have tens of millions of instructions.
+const _: () = assert!(std::mem::size_of::<InstData>() <= 80);
 
 /// A function: arenas of blocks, instructions and values, and the order of both.
 #[derive(Clone, Debug)]
@@ -351,7 +366,7 @@ impl Function {
             loc: SourceLoc::NONE,
             result: None.into(),
             args: OperandRange::default(),
-            blocks: blocks.to_vec(),
+            blocks: (!blocks.is_empty()).then(|| Box::new(blocks.to_vec())),
             block: None.into(),
             prev: None.into(),
             next: None.into(),
@@ -427,12 +442,12 @@ impl Function {
 
     /// The blocks named: CFG successors, then roles (incoming blocks for a phi).
     pub fn inst_blocks(&self, inst: InstId) -> &[BlockId] {
-        &self.insts[inst].blocks
+        self.insts[inst].blocks()
     }
 
     /// The blocks named, to be changed.
     pub fn inst_blocks_mut(&mut self, inst: InstId) -> &mut Vec<BlockId> {
-        &mut self.insts[inst].blocks
+        self.insts[inst].blocks.get_or_insert_default()
     }
 
     /// The CFG successors that a terminator names, in operand order, duplicates included.
@@ -441,13 +456,13 @@ impl Function {
         if !data.op.is_terminator() {
             return &[];
         }
-        &data.blocks[..data.blocks.len().saturating_sub(data.op.role_count())]
+        &data.blocks()[..data.blocks().len().saturating_sub(data.op.role_count())]
     }
 
     /// The merge block of a structured terminator.
     pub fn merge_of(&self, inst: InstId) -> Option<BlockId> {
         let data = &self.insts[inst];
-        if data.op.has_merge() { data.blocks.last().copied() } else { None }
+        if data.op.has_merge() { data.blocks().last().copied() } else { None }
     }
 
     // ---- uses

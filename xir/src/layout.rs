@@ -230,7 +230,7 @@ impl Function {
     pub fn remove_inst(&mut self, inst: InstId) {
         self.unlink_inst(inst);
         self.drop_operands(inst);
-        self.insts[inst].blocks.clear();
+        self.insts[inst].forget_blocks();
     }
 
     /// Moves `at` and all instructions after it to a new block that follows in the order. Phis of the successors name the new
@@ -254,7 +254,7 @@ impl Function {
     pub fn rename_phi_predecessor(&mut self, block: BlockId, old: BlockId, new: BlockId) {
         let phis: Vec<InstId> = self.phis(block).collect();
         for phi in phis {
-            for incoming in &mut self.insts[phi].blocks {
+            for incoming in self.inst_blocks_mut(phi) {
                 if *incoming == old {
                     *incoming = new;
                 }
@@ -268,7 +268,7 @@ impl Function {
         for phi in phis {
             if let Some(i) = self.inst_blocks(phi).iter().position(|&b| b == pred) {
                 self.remove_arg(phi, i);
-                self.insts[phi].blocks.remove(i);
+                self.inst_blocks_mut(phi).remove(i);
             }
         }
     }
