@@ -28,6 +28,13 @@ luisac_ast::codes! {
     REFUSED = 808 "a pass refuses the function",
         "The function holds something that the pass cannot transform. It was left unchanged.",
         "Run the pass that is named first.";
+    MISPLACED = 810 "a pass comes too late",
+        "Some passes need what others take away, beyond the form of the control flow. The table of orderings says so for each \
+         such pair, with the reason.",
+        "Change the order as the message says.";
+    UNCOUNTED_CHANGE = 811 "a pass changed the module and does not say so",
+        "`--verify-each` compares the module before and after a pass that reports no change.",
+        "Report it with the output of `--repro`: a mistake of the compiler.";
     UNKNOWN_PIPELINE = 809 "there is no such canned pipeline",
         "`@name` stands for a canned pipeline.",
         "Use one of the names listed.";

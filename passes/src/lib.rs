@@ -10,7 +10,9 @@
 
 pub mod analyses;
 pub mod codes;
+pub mod judge;
 mod manager;
+pub mod reduce;
 pub mod registry;
 mod same_paths;
 mod transforms;
@@ -25,6 +27,8 @@ pub use manager::describe::{
 pub use manager::fingerprint::{fingerprint, function_fingerprint};
 pub use manager::form::{Control, Data, Form, Math, Requires, Shape};
 pub use manager::fuel::Fuel;
-pub use manager::pipeline::{PassCall, Pipeline, Step};
+pub use manager::ordering::{ORDERINGS, Ordering, may_follow};
+pub use manager::pipeline::{Measure, PassCall, Pipeline, Step};
 pub use manager::report::{Report, Run};
+pub use manager::report_diff::{ReportDiff, RunDiff};
 pub use manager::runner::{Observer, RunOptions};

@@ -5,10 +5,13 @@
 //! as it was (by its fingerprint) needs no run.
 
 use crate::bridge;
-use crate::case::{Case, NoResult, Observed};
+use crate::case::Case;
 use crate::random::Random;
+use luisac_passes::judge::{self, NoResult, Observed};
 use luisac_passes::registry::PASSES;
-use luisac_passes::{CANS, Form, Pass, PassCall, Pipeline, RunOptions, Step, fingerprint};
+use luisac_passes::{
+    CANS, Form, Pass, PassCall, Pipeline, RunOptions, Step, fingerprint, may_follow,
+};
 use luisac_xir::{Module, verify};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -107,7 +110,8 @@ pub fn check(case: &Case, amount: Amount) -> Result<Counts, Vec<Mismatch>> {
     if run.wrong.is_empty() { Ok(run.counts) } else { Err(run.wrong) }
 }
 
-/// Whether the module of the case, after this pipeline, does not show what it showed before; and what differs.
+/// Whether a module, after this pipeline, does not show on the arguments of the case what it showed before; and what differs.
+/// A panic of a pass is a difference.
 ///
 /// # Errors
 /// If the kernel says nothing: the run before does not come to its end, or the pipeline is refused.
@@ -116,14 +120,14 @@ pub fn differs(
     module: &Module,
     pipeline: &Pipeline,
 ) -> Result<Option<String>, String> {
-    let before = case.run(module, true).map_err(|e| format!("{e:?}"))?;
-    pipeline.check(Form::of(module)).map_err(|e| e.to_string())?;
-    Ok(match transform(module, pipeline.steps.clone(), true) {
-        Err(what) => Some(what),
-        Ok(Outcome::Changed(after)) => compare(case, &before, &after).err(),
-        Ok(Outcome::Same) => None,
-        Ok(Outcome::Refused) => return Err("a pass refuses the module".into()),
-    })
+    let run = || judge::differs(module, pipeline, &case.args, &case.launch);
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Ok(Some(panic_text(&*panic))))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    format!("a pass panics: {text}")
 }
 
 /// The steps of a run after which kernels with wave operations may be made flat: nothing for others.
@@ -211,7 +215,7 @@ impl Run<'_> {
         };
         self.counts.compared += 1;
         let expected = self.expected.as_ref()?;
-        match compare(self.case, expected, &after) {
+        match judge::compare(expected, &after, &self.case.args, &self.case.launch) {
             Ok(steps) => {
                 self.counts.lanes += self.case.threads();
                 self.counts.steps += steps;
@@ -232,20 +236,6 @@ impl Run<'_> {
     }
 }
 
-/// Runs the transformed kernel; the steps it took.
-fn compare(case: &Case, expected: &Observed, after: &Module) -> Result<u64, String> {
-    let mut longer = case.clone();
-    longer.launch.max_steps = Some(expected.steps * 16 + (1 << 16));
-    match longer.run(after, false) {
-        Ok(observed) => match expected.difference(&observed) {
-            None => Ok(observed.steps),
-            Some(what) => Err(what),
-        },
-        Err(NoResult::TooLong) => Err("the kernel takes many times as many steps".into()),
-        Err(NoResult::Fault(what)) => Err(what),
-    }
-}
-
 /// Runs steps on a copy of a module.
 fn transform(module: &Module, steps: Vec<Step>, verify_each: bool) -> Result<Outcome, String> {
     let pipeline = Pipeline { steps };
@@ -253,11 +243,7 @@ fn transform(module: &Module, steps: Vec<Step>, verify_each: bool) -> Result<Out
     let options = RunOptions { verify_each, ..RunOptions::default() };
     let ran = catch_unwind(AssertUnwindSafe(|| pipeline.run(&mut after, options)));
     match ran {
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Err(format!("a pass panics: {text}"))
-        }
+        Err(panic) => Err(panic_text(&*panic)),
         Ok(Err(e)) if e.0.iter().all(|d| d.code == luisac_passes::codes::REFUSED) => {
             Ok(Outcome::Refused)
         }
@@ -288,6 +274,10 @@ fn random_steps(random: &mut Random, mut form: Form) -> Vec<Step> {
     }
     while steps.len() < count {
         let pass = &PASSES[random.below(PASSES.len())];
+        let names: Vec<&str> = steps.iter().filter_map(name).collect();
+        if !may_follow(&names, pass.name()) {
+            continue;
+        }
         let Some(mut more) = bridge::to(form, pass) else { continue };
         more.push(Step::Pass(PassCall { pass, options: random_options(random, pass) }));
         for step in &more {
@@ -298,6 +288,13 @@ fn random_steps(random: &mut Random, mut form: Form) -> Vec<Step> {
         steps.extend(more);
     }
     steps
+}
+
+fn name(step: &Step) -> Option<&'static str> {
+    match step {
+        Step::Pass(call) => Some(call.pass.name()),
+        Step::Fix { .. } => None,
+    }
 }
 
 fn random_options(random: &mut Random, pass: &Pass) -> Vec<(String, String)> {

@@ -6,6 +6,6 @@ pub mod diff;
 pub mod generate;
 pub mod random;
 
-pub use case::{Case, NoResult, Observed};
-pub use generate::{Features, case, case_with};
+pub use case::Case;
+pub use generate::{Features, case, case_with, library};
 pub use random::Random;

@@ -553,6 +553,21 @@ impl Function {
         self.insts.len()
     }
 
+    /// Bytes that the arenas hold, in use or not; text and long constants are left out.
+    pub fn memory(&self) -> usize {
+        fn bytes<T>(count: usize) -> usize {
+            count * size_of::<T>()
+        }
+        let blocks_named: usize =
+            self.insts.values().map(|i| bytes::<BlockId>(i.blocks.len())).sum();
+        bytes::<ValueData>(self.values.len())
+            + bytes::<InstData>(self.insts.len())
+            + bytes::<crate::layout::BlockData>(self.blocks.len())
+            + bytes::<(TypeId, ConstBytes)>(self.constants.len())
+            + blocks_named
+            + self.operands.memory()
+    }
+
     /// An empty side table over values.
     pub fn value_map<V: Clone + Default>(&self) -> SecondaryMap<ValueId, V> {
         SecondaryMap::with_capacity(self.values.len())

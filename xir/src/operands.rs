@@ -55,6 +55,11 @@ pub(crate) struct OperandPool {
 }
 
 impl OperandPool {
+    /// Bytes held.
+    pub(crate) fn memory(&self) -> usize {
+        self.values.len() * (size_of::<ValueId>() + size_of::<Link>())
+    }
+
     /// Slots for `args`, all registered as uses by `user`.
     pub(crate) fn allocate(&mut self, user: InstId, args: &[ValueId]) -> OperandRange {
         let mut range = self.reserve(args.len());

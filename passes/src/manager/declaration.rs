@@ -316,6 +316,19 @@ impl Pass {
         matches!(self.body, Body::Function(_))
     }
 
+    /// Runs a module pass; a function pass is left out.
+    pub(crate) fn run_on_module(
+        &self,
+        module: &mut Module,
+        options: &OptionTexts,
+        fuel: &Fuel,
+    ) -> Result<Vec<u64>, Refusal> {
+        match self.body {
+            Body::Module(run) => run(&mut ModuleCx { module, fuel }, options),
+            Body::Function(_) => Ok(vec![0; self.counters.len()]),
+        }
+    }
+
     /// Runs a function pass on one function of a module; a module pass, or a function without body, is left out. Options that
     /// do not fit count as not given.
     pub fn run_on_function(

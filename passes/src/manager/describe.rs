@@ -3,6 +3,7 @@
 use super::canned::CANS;
 use super::declaration::Pass;
 use super::form::Requires;
+use super::ordering::ORDERINGS;
 use crate::registry::PASSES;
 use serde::Serialize;
 use std::fmt::Write;
@@ -92,11 +93,21 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Passes and pipelines\n\nWritten from the declarations of the passes; the test `the_page_is_up_to_date` of the crate `luisac-passes` compares it.\n\
          \n## Pipelines\n\n`--passes a,b,fix(c,d;max=8),e{option=value},@canned`: passes in order. `fix(...)` repeats its passes until a whole round\n\
-         changes nothing, at most `max` (64) rounds. `@name` stands for a canned pipeline; options behind it go to all of its passes\n\
-         that have them. A pipeline is refused before it runs if a pass would get a form that it cannot take.\n\n| name | passes |\n|---|---|\n",
+         changes nothing, at most `max` (64) rounds; `fix(...;measure=instructions)` and `measure=blocks` as long as a round makes the\n\
+         module smaller. A group whose rounds undo each other ends with a warning. `@name` stands for a canned pipeline; options behind\n\
+         it go to all of its passes that have them. A pipeline is refused before it runs if a pass would get a form that it cannot take,\n\
+         or if it breaks one of the orderings below.\n\n| name | passes |\n|---|---|\n",
     );
     for can in canned_pipelines() {
         let _ = writeln!(page, "| `@{}` | `{}` |", can.name, can.pipeline);
+    }
+    page.push_str(
+        "\n## Orderings\n\n| first | then | unless between them | why |\n|---|---|---|---|\n",
+    );
+    for o in ORDERINGS {
+        let unless: Vec<String> = o.unless.iter().map(|name| format!("`{name}`")).collect();
+        let _ =
+            writeln!(page, "| `{}` | `{}` | {} | {} |", o.first, o.then, unless.join(", "), o.why);
     }
     page.push_str("\n## Passes\n");
     for pass in PASSES {

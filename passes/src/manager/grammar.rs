@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! pipeline := step ("," step)*
-//! step     := NAME options? | "@" NAME options? | "fix" "(" pipeline (";" "max" "=" NUMBER)? ")"
+//! step     := NAME options? | "@" NAME options? | "fix" "(" pipeline (";" setting)* ")"
+//! setting  := "max" "=" NUMBER | "measure" "=" ("changes" | "instructions" | "blocks")
 //! options  := "{" NAME "=" VALUE ("," NAME "=" VALUE)* "}"
 //! ```
 //! Blanks may stand between words. An empty text is the empty pipeline. Options of a canned pipeline go to every pass of it
 //! that has them.
 
 use super::canned;
-use super::pipeline::{DEFAULT_ROUNDS, MAX_NESTING, Pipeline, Step, call};
+use super::pipeline::{DEFAULT_ROUNDS, MAX_NESTING, Measure, Pipeline, Step, call};
 use crate::codes;
 use luisac_ast::diagnostic::Diagnostic;
 
@@ -114,24 +115,34 @@ impl<'a> Parser<'a> {
             return Err(Diagnostic::error(codes::PIPELINE_SYNTAX, message).at_offset(start));
         }
         let steps = self.steps()?;
-        let mut max = DEFAULT_ROUNDS;
-        if self.eat(';') {
+        let (mut max, mut measure) = (DEFAULT_ROUNDS, Measure::default());
+        while self.eat(';') {
             let key = self.at;
-            if self.word("`max`", "")? != "max" || !self.eat('=') {
+            let name = self.word("`max` or `measure`", "")?;
+            let known = matches!(name, "max" | "measure");
+            if !known || !self.eat('=') {
                 self.at = key;
-                return Err(self.expected("`max=N`"));
+                return Err(self.expected("`max=N` or `measure=NAME`"));
             }
-            let number = self.at;
-            max = self.word("a number of rounds", "")?.parse().map_err(|_| {
-                self.at = number;
-                self.expected("a number of rounds")
-            })?;
+            let at = self.at;
+            if name == "max" {
+                max = self.word("a number of rounds", "")?.parse().map_err(|_| {
+                    self.at = at;
+                    self.expected("a number of rounds")
+                })?;
+            } else {
+                let word = self.word("a measure", "")?;
+                measure = Measure::ALL.into_iter().find(|m| m.name() == word).ok_or_else(|| {
+                    self.at = at;
+                    self.expected("`changes`, `instructions` or `blocks`")
+                })?;
+            }
         }
         if !self.eat(')') {
             return Err(self.expected("`,`, `;` or `)`"));
         }
         self.depth -= 1;
-        Ok(Step::Fix { steps, max })
+        Ok(Step::Fix { steps, max, measure })
     }
 
     fn options(&mut self) -> Result<Vec<(String, String)>, Diagnostic> {

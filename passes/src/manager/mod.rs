@@ -7,9 +7,13 @@ pub mod fingerprint;
 pub mod form;
 pub mod fuel;
 mod grammar;
+pub mod ordering;
 pub mod pipeline;
 pub mod report;
+pub mod report_diff;
 pub mod runner;
 
+#[cfg(test)]
+mod schema;
 #[cfg(test)]
 mod tests;

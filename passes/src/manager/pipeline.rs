@@ -2,7 +2,7 @@
 
 use super::declaration::{OptionError, Pass};
 use super::form::{Form, Requires};
-use super::grammar;
+use super::{grammar, ordering};
 use crate::codes;
 use crate::registry::{self, PASSES};
 use luisac_ast::diagnostic::Diagnostic;
@@ -25,11 +25,38 @@ pub struct PassCall {
 #[derive(Clone)]
 pub enum Step {
     Pass(PassCall),
-    /// Runs its steps again and again until a whole round changes nothing, at most `max` rounds.
+    /// Runs its steps again and again as long as the measure says, at most `max` rounds.
     Fix {
         steps: Vec<Step>,
         max: u32,
+        measure: Measure,
     },
+}
+
+/// What a round of a group must achieve for another round to follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Some pass changed something, and the module is not what an earlier round left.
+    #[default]
+    Changes,
+    /// The module has fewer instructions than after every round before. Ends by itself.
+    Instructions,
+    /// The module has fewer blocks than after every round before. Ends by itself.
+    Blocks,
+}
+
+impl Measure {
+    /// All measures.
+    pub const ALL: [Measure; 3] = [Measure::Changes, Measure::Instructions, Measure::Blocks];
+
+    /// The name in the text of a pipeline.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Measure::Changes => "changes",
+            Measure::Instructions => "instructions",
+            Measure::Blocks => "blocks",
+        }
+    }
 }
 
 /// A list of steps.
@@ -63,9 +90,10 @@ impl Pipeline {
         found
     }
 
-    /// Checks that each pass gets a form that it takes, starting with `initial`; gives the form at the end. A group is checked
-    /// as if it ran twice.
+    /// Checks that each pass gets a form that it takes, starting with `initial`, and that none comes too late; gives the form at
+    /// the end. A group is checked as if it ran twice.
     pub fn check(&self, initial: Form) -> Result<Form, Diagnostic> {
+        ordering::check(&self.steps)?;
         let mut checker = Checker { form: initial, setters: Vec::new(), last: None };
         checker.steps(&self.steps)?;
         Ok(checker.form)
@@ -78,6 +106,7 @@ impl Pipeline {
         wanted: &Requires,
         user: &str,
     ) -> Result<Form, Diagnostic> {
+        ordering::check(&self.steps)?;
         let mut checker = Checker { form: initial, setters: Vec::new(), last: None };
         checker.steps(&self.steps)?;
         checker.expect(user, wanted, "")?;
@@ -259,11 +288,14 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Pass(call) => call.fmt(f),
-            Step::Fix { steps, max } => {
+            Step::Fix { steps, max, measure } => {
                 f.write_str("fix(")?;
                 write_steps(f, steps)?;
                 if *max != DEFAULT_ROUNDS {
                     write!(f, ";max={max}")?;
+                }
+                if *measure != Measure::default() {
+                    write!(f, ";measure={}", measure.name())?;
                 }
                 f.write_str(")")
             }

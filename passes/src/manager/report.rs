@@ -27,12 +27,17 @@ pub struct Run {
     pub converged: bool,
     /// Groups: whether the last allowed round still changed something.
     pub iteration_limit_reached: bool,
+    /// Groups: whether a round left what an earlier one had left, so that more rounds would go on for ever.
+    pub repeats: bool,
     /// Sums over all functions and rounds; counters that are zero are left out.
     pub counters: BTreeMap<String, u64>,
     pub instructions_before: u64,
     pub instructions_after: u64,
     pub blocks_before: u64,
     pub blocks_after: u64,
+    /// Bytes that the functions hold, what was removed but not given back included.
+    pub memory_before: u64,
+    pub memory_after: u64,
     /// The passes of a group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Run>,
@@ -49,12 +54,18 @@ impl Report {
         let stuck = self.flat().into_iter().filter(|run| !run.converged);
         stuck
             .map(|run| {
-                let message = format!(
-                    "`{}` still changed the module in the last of {} rounds",
-                    run.name, run.invocations
-                );
-                Diagnostic::warning(codes::NOT_CONVERGED, message)
-                    .with_help("raise `max`, or leave it as it is: the module is valid")
+                let rounds = run.invocations;
+                let (message, help) = if run.repeats {
+                    let message = format!("round {rounds} of `{}` undid what others did", run.name);
+                    (message, "leave out one of its passes: they work against each other")
+                } else {
+                    let message = format!(
+                        "`{}` still changed the module in the last of {rounds} rounds",
+                        run.name
+                    );
+                    (message, "raise `max`, or leave it as it is: the module is valid")
+                };
+                Diagnostic::warning(codes::NOT_CONVERGED, message).with_help(help)
             })
             .collect()
     }
@@ -95,11 +106,13 @@ impl Run {
         self.changed |= later.changed;
         self.converged &= later.converged;
         self.iteration_limit_reached |= later.iteration_limit_reached;
+        self.repeats |= later.repeats;
         for (name, value) in later.counters {
             *self.counters.entry(name).or_default() += value;
         }
         self.instructions_after = later.instructions_after;
         self.blocks_after = later.blocks_after;
+        self.memory_after = later.memory_after;
         for (mine, theirs) in self.children.iter_mut().zip(later.children) {
             mine.merge(theirs);
         }

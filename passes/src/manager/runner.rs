@@ -1,9 +1,10 @@
 //! Runs a pipeline over a module.
 
 use super::declaration::{Body, ModuleCx, Refusal};
+use super::fingerprint::fingerprint;
 use super::form::Form;
 use super::fuel::Fuel;
-use super::pipeline::{PassCall, Pipeline, Step};
+use super::pipeline::{Measure, PassCall, Pipeline, Step};
 use super::report::{Report, Run};
 use crate::codes;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
@@ -16,7 +17,7 @@ pub type Observer<'a> = &'a mut dyn FnMut(&str, &Module);
 /// How to run a pipeline.
 #[derive(Default)]
 pub struct RunOptions<'a> {
-    /// Verify the module before the first pass and after every pass.
+    /// Verify the module before the first pass and after every pass, and that a pass which reports no change made none.
     pub verify_each: bool,
     /// Stop transforming after so many changes.
     pub fuel: Option<u64>,
@@ -48,14 +49,17 @@ impl Pipeline {
 struct Size {
     instructions: u64,
     blocks: u64,
+    /// Bytes that the functions hold.
+    memory: u64,
 }
 
 impl Size {
     fn of(module: &Module) -> Size {
-        let mut size = Size { instructions: 0, blocks: 0 };
+        let mut size = Size { instructions: 0, blocks: 0, memory: 0 };
         for function in module.functions.values() {
             size.instructions += function.placed_inst_count() as u64;
             size.blocks += function.blocks().count() as u64;
+            size.memory += function.memory() as u64;
         }
         size
     }
@@ -76,21 +80,40 @@ impl Runner<'_> {
         for step in steps {
             runs.push(match step {
                 Step::Pass(call) => self.pass(call, module)?,
-                Step::Fix { steps, max } => self.fix(steps, *max, module)?,
+                Step::Fix { steps, max, measure } => self.fix(steps, *max, *measure, module)?,
             });
         }
         Ok(runs)
     }
 
-    fn fix(&mut self, steps: &[Step], max: u32, module: &mut Module) -> Result<Run, Diagnostics> {
+    fn fix(
+        &mut self,
+        steps: &[Step],
+        max: u32,
+        measure: Measure,
+        module: &mut Module,
+    ) -> Result<Run, Diagnostics> {
         let mut group = Run { name: "fix".into(), ..self.start() };
-        while !group.converged && group.invocations < u64::from(max) {
+        let mut best = self.size;
+        // What rounds left, to find out that they go in a circle.
+        let mut seen = vec![fingerprint(module)];
+        while !group.converged && !group.repeats && group.invocations < u64::from(max) {
             let runs = self.steps(steps, module)?;
             let changed = runs.iter().any(|run| run.changed);
             group.elapsed_ms += runs.iter().map(|run| run.elapsed_ms).sum::<f64>();
             group.invocations += 1;
             group.changed |= changed;
-            group.converged = !changed;
+            group.converged = match measure {
+                Measure::Changes => !changed,
+                Measure::Instructions => self.size.instructions >= best.instructions,
+                Measure::Blocks => self.size.blocks >= best.blocks,
+            };
+            best = self.size;
+            if !group.converged && measure == Measure::Changes {
+                let now = fingerprint(module);
+                group.repeats = seen.contains(&now);
+                seen.push(now);
+            }
             if group.children.is_empty() {
                 group.children = runs;
             } else {
@@ -99,7 +122,7 @@ impl Runner<'_> {
                 }
             }
         }
-        group.iteration_limit_reached = !group.converged && max > 0;
+        group.iteration_limit_reached = !group.converged && !group.repeats && max > 0;
         self.finish(&mut group);
         Ok(group)
     }
@@ -108,6 +131,7 @@ impl Runner<'_> {
         Run {
             instructions_before: self.size.instructions,
             blocks_before: self.size.blocks,
+            memory_before: self.size.memory,
             ..Run::default()
         }
     }
@@ -115,11 +139,13 @@ impl Runner<'_> {
     fn finish(&self, run: &mut Run) {
         run.instructions_after = self.size.instructions;
         run.blocks_after = self.size.blocks;
+        run.memory_after = self.size.memory;
     }
 
     fn pass(&mut self, call: &PassCall, module: &mut Module) -> Result<Run, Diagnostics> {
         let name = call.pass.name();
         let mut run = Run { name: name.into(), invocations: 1, converged: true, ..self.start() };
+        let before = if self.verify_each { fingerprint(module) } else { 0 };
         let begin = Instant::now();
         let values = self.invoke(call, module).map_err(|refusal| {
             Diagnostic::error(codes::REFUSED, format!("pass `{name}` refuses: {}", refusal.reason))
@@ -141,6 +167,10 @@ impl Runner<'_> {
             after(name, module);
         }
         self.verify(&format!("pass `{name}`"), module)?;
+        if self.verify_each && !run.changed && fingerprint(module) != before {
+            let message = format!("pass `{name}` changed the module and no counter tells of it");
+            return Err(Diagnostic::error(codes::UNCOUNTED_CHANGE, message).into());
+        }
         Ok(run)
     }
 

@@ -1,6 +1,9 @@
 use super::canned::CANS;
+use super::declaration::{Declaration, FunctionCx, FunctionPass, Pass, Refusal, counters};
 use super::form::{Control, Form};
-use super::pipeline::Pipeline;
+use super::pipeline::{Measure, PassCall, Pipeline, Step};
+use super::runner::RunOptions;
+use super::schema;
 use crate::codes;
 use crate::registry::PASSES;
 
@@ -29,6 +32,7 @@ fn pipelines_round_trip() {
     round_trips(" dce , dce ", "dce,dce");
     round_trips("dce,fix(dce,destructure_cfg;max=8)", "dce,fix(dce,destructure_cfg;max=8)");
     round_trips("fix( dce, fix(dce ) ; max = 64)", "fix(dce,fix(dce))");
+    round_trips("fix(dce;measure=blocks;max=2)", "fix(dce;max=2;measure=blocks)");
 }
 
 #[test]
@@ -43,6 +47,7 @@ fn errors_name_the_nearest_and_all() {
     fails("dce,", codes::PIPELINE_SYNTAX, &["the end found"]);
     fails("dce,,dce", codes::PIPELINE_SYNTAX, &["`,` found"]);
     fails("fix(dce;max=x)", codes::PIPELINE_SYNTAX, &["a number"]);
+    fails("fix(dce;measure=x)", codes::PIPELINE_SYNTAX, &["`instructions`"]);
     fails("fix(dce", codes::PIPELINE_SYNTAX, &["`)`"]);
     fails("dce)", codes::PIPELINE_SYNTAX, &["`)` found"]);
     fails("dce{x", codes::PIPELINE_SYNTAX, &["`=`"]);
@@ -111,53 +116,131 @@ fn the_page_is_up_to_date() {
     assert!(written == page, "docs/passes.md is out of date: run this test with BLESS=1");
 }
 
-/// The keys of an object are those of the schema, and all that it requires are there.
-#[track_caller]
-fn fits(value: &serde_json::Value, schema: &serde_json::Value) {
-    let (object, properties) = (value.as_object().unwrap(), &schema["properties"]);
-    for key in object.keys() {
-        assert!(!properties[key].is_null(), "`{key}` is not in the schema");
-    }
-    for key in schema["required"].as_array().unwrap() {
-        assert!(object.contains_key(key.as_str().unwrap()), "{key} is missing");
-    }
-}
-
-#[test]
-fn reports_fit_their_schema() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/json/report.schema.json");
-    let schema: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let source = crate::transforms::testing::kernel(
+/// A kernel of two blocks that can be merged.
+fn two_blocks() -> luisac_xir::Module {
+    crate::transforms::testing::parse(&crate::transforms::testing::kernel(
         "b0:
         br b1
         b1:
         return",
-    );
-    let pipeline = Pipeline::parse("fix(simplify_cfg,dce;max=3),dce").unwrap();
-    let mut module = crate::transforms::testing::parse(&source);
-    let report = pipeline.run(&mut module, Default::default()).unwrap();
+    ))
+}
+
+#[test]
+fn reports_fit_their_schemas() {
+    let run = |text: &str| {
+        let pipeline = Pipeline::parse(text).unwrap();
+        pipeline.run(&mut two_blocks(), Default::default()).unwrap()
+    };
+    let report = run("fix(simplify_cfg,dce;max=3),dce");
     let json = serde_json::to_value(&report).unwrap();
-    fits(&json, &schema);
-    let run = &schema["$defs"]["run"];
-    fits(&json["runs"][0], run);
-    fits(&json["runs"][0]["children"][0], run);
+    schema::check("report.schema.json", &json);
     assert_eq!(serde_json::from_value::<crate::Report>(json).unwrap(), report);
     assert_eq!(report.runs[0].invocations, 2);
     assert_eq!(report.counter("simplify_cfg", "merged_straight_line_count"), 1);
+    let diff = report.diff(&run("dce"));
+    schema::check("report-diff.schema.json", &serde_json::to_value(&diff).unwrap());
+    assert_eq!(diff.instructions, [Some(1), Some(2)]);
+    let names: Vec<_> = diff.runs.iter().map(|r| (r.name.as_str(), r.nth, r.differs())).collect();
+    let expected =
+        [("fix", 1, true), ("simplify_cfg", 1, true), ("dce", 1, true), ("dce", 2, true)];
+    assert_eq!(names, expected);
+    assert!(!report.diff(&report).runs.iter().any(|r| r.differs()));
+}
+
+#[test]
+#[should_panic(expected = "surprise")]
+fn the_schema_refuses_unknown_keys() {
+    let mut json = serde_json::to_value(crate::Report::default()).unwrap();
+    json["surprise"] = 1.into();
+    schema::check("report.schema.json", &json);
 }
 
 #[test]
 fn a_group_that_does_not_settle_says_so() {
-    let source = crate::transforms::testing::kernel(
-        "b0:
-        br b1
-        b1:
-        return",
-    );
-    let mut module = crate::transforms::testing::parse(&source);
     let pipeline = Pipeline::parse("fix(simplify_cfg;max=1)").unwrap();
-    let report = pipeline.run(&mut module, Default::default()).unwrap();
+    let report = pipeline.run(&mut two_blocks(), Default::default()).unwrap();
     assert!(report.runs[0].iteration_limit_reached && !report.succeeded());
     assert_eq!(report.warnings()[0].code, codes::NOT_CONVERGED);
+}
+
+#[test]
+fn orders_are_checked_before_running() {
+    fails(
+        "destructure_cfg,dce,keep_waves_in_loops",
+        codes::MISPLACED,
+        &["`keep_waves_in_loops` comes after `destructure_cfg`", "rounds"],
+    );
+    fails("fix(autodiff,mem2reg)", codes::MISPLACED, &["`autodiff` comes after `mem2reg`"]);
+    for ordering in super::ordering::ORDERINGS {
+        for name in [ordering.first, ordering.then].iter().chain(ordering.unless) {
+            let later = ["restructure_cfg", "reg2mem"];
+            assert!(crate::registry::find(name).is_some() || later.contains(name), "{name}");
+        }
+    }
+    assert!(!crate::may_follow(&["dce", "mem2reg"], "autodiff"));
+    assert!(crate::may_follow(&["mem2reg", "reg2mem"], "autodiff"));
+}
+
+counters! {
+    /// What the passes of these tests do.
+    Told {
+        change changed_count "changes";
+    }
+}
+
+/// Turns the flag of a function over, and tells of it.
+struct Flip;
+/// The same, and says nothing.
+struct Liar;
+
+impl FunctionPass for Flip {
+    const DECLARATION: Declaration = Declaration::new("flip", "", "");
+    type Options = ();
+    type Info = Told;
+    fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Told, Refusal> {
+        cx.func.no_inline = !cx.func.no_inline;
+        Ok(Told { changed_count: 1 })
+    }
+}
+
+impl FunctionPass for Liar {
+    const DECLARATION: Declaration = Declaration::new("liar", "", "");
+    type Options = ();
+    type Info = Told;
+    fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Told, Refusal> {
+        cx.func.no_inline = !cx.func.no_inline;
+        Ok(Told::default())
+    }
+}
+
+static FLIP: Pass = Pass::function::<Flip>();
+static LIAR: Pass = Pass::function::<Liar>();
+
+fn step(pass: &'static Pass) -> Step {
+    Step::Pass(PassCall { pass, options: Vec::new() })
+}
+
+#[test]
+fn a_change_that_no_counter_tells_of_is_an_error() {
+    let pipeline = Pipeline { steps: vec![step(&LIAR)] };
+    let options = || RunOptions { verify_each: true, ..RunOptions::default() };
+    let error = pipeline.run(&mut two_blocks(), options()).unwrap_err();
+    assert_eq!(error.0[0].code, codes::UNCOUNTED_CHANGE);
+    let pipeline = Pipeline { steps: vec![step(&FLIP)] };
+    pipeline.run(&mut two_blocks(), options()).unwrap();
+}
+
+#[test]
+fn a_group_that_goes_in_a_circle_ends() {
+    let group = |measure| Pipeline {
+        steps: vec![Step::Fix { steps: vec![step(&FLIP)], max: 64, measure }],
+    };
+    let report = group(Measure::Changes).run(&mut two_blocks(), Default::default()).unwrap();
+    let run = &report.runs[0];
+    assert!(run.repeats && !run.converged && run.invocations == 2);
+    assert_eq!(report.warnings()[0].code, codes::NOT_CONVERGED);
+    // Nothing gets smaller: one round says so.
+    let report = group(Measure::Instructions).run(&mut two_blocks(), Default::default()).unwrap();
+    assert!(report.succeeded() && report.runs[0].invocations == 1);
 }

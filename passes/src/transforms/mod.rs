@@ -34,7 +34,7 @@ pub(crate) mod sccp;
 pub(crate) mod simplify_cfg;
 pub(crate) mod sroa;
 pub(crate) mod unused_callable_removal;
-mod util;
+pub(crate) mod util;
 pub(crate) mod value_numbering;
 
 pub(crate) use elements::scalar_count;

@@ -192,6 +192,24 @@ pub fn case_with(seed: u64, features: Features) -> Case {
     Case { seed, module, args, launch }
 }
 
+/// A module of many kernels, and of callables that they share.
+pub fn library(seed: u64, kernels: usize) -> Module {
+    let mut r = Random::new(seed ^ 0x3c6e_f372);
+    let mut module = Module::new();
+    let plan = Plan::new(&mut r, &mut module.types, Features::ALL);
+    let mut callees: Vec<Callee> = Vec::new();
+    for i in 0..4 {
+        let callee = callable(&mut r, &mut module, &plan, &callees, i);
+        callees.push(callee);
+    }
+    for i in 0..kernels {
+        kernel(&mut r, &mut module, &plan, &callees, [8, 1, 1], 8);
+        let last = module.functions.last().map(|(id, _)| id).expect("a kernel was added");
+        module.functions[last].name = format!("k{i}");
+    }
+    module
+}
+
 fn callable(
     r: &mut Random,
     module: &mut Module,
