@@ -9,9 +9,7 @@ use crate::case::Case;
 use crate::random::Random;
 use luisac_passes::judge::{self, NoResult, Observed};
 use luisac_passes::registry::PASSES;
-use luisac_passes::{
-    CANS, Form, Pass, PassCall, Pipeline, RunOptions, Step, fingerprint, may_follow,
-};
+use luisac_passes::{CANS, Form, Pass, PassCall, Pipeline, RunOptions, Step, fingerprint};
 use luisac_xir::{Module, verify};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -253,16 +251,17 @@ fn transform(module: &Module, steps: Vec<Step>, verify_each: bool) -> Result<Out
     }
 }
 
-/// A pass, with what must come before it.
+/// A pass, with what must come before it; `None` if the two do not go together.
 fn before_and(form: Form, pass: &'static Pass) -> Option<Vec<Step>> {
     let mut steps = bridge::to(form, pass)?;
     steps.push(Step::Pass(PassCall { pass, options: Vec::new() }));
-    Some(steps)
+    let pipeline = Pipeline { steps };
+    pipeline.check(form).is_ok().then_some(pipeline.steps)
 }
 
 /// Up to twelve passes that fit together, with options that keep every bit; or a canned pipeline and some more.
-fn random_steps(random: &mut Random, mut form: Form) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn random_steps(random: &mut Random, initial: Form) -> Vec<Step> {
+    let (mut steps, mut form): (Vec<Step>, Form) = (Vec::new(), initial);
     let mut count = 3 + random.below(10);
     if random.one_in(3) {
         let (can, _) = CANS[random.below(CANS.len())];
@@ -274,27 +273,15 @@ fn random_steps(random: &mut Random, mut form: Form) -> Vec<Step> {
     }
     while steps.len() < count {
         let pass = &PASSES[random.below(PASSES.len())];
-        let names: Vec<&str> = steps.iter().filter_map(name).collect();
-        if !may_follow(&names, pass.name()) {
-            continue;
-        }
         let Some(mut more) = bridge::to(form, pass) else { continue };
         more.push(Step::Pass(PassCall { pass, options: random_options(random, pass) }));
-        for step in &more {
-            if let Step::Pass(call) = step {
-                form = form.with(&call.pass.declaration.establishes);
-            }
+        let longer = Pipeline { steps: steps.iter().cloned().chain(more).collect() };
+        // What breaks an ordering is left out.
+        if let Ok(after) = longer.check(initial) {
+            (steps, form) = (longer.steps, after);
         }
-        steps.extend(more);
     }
     steps
-}
-
-fn name(step: &Step) -> Option<&'static str> {
-    match step {
-        Step::Pass(call) => Some(call.pass.name()),
-        Step::Fix { .. } => None,
-    }
 }
 
 fn random_options(random: &mut Random, pass: &Pass) -> Vec<(String, String)> {

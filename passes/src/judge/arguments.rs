@@ -36,7 +36,7 @@ fn argument(module: &Module, kind: ArgumentKind, ty: TypeId, state: &mut u64) ->
             let depth = if dim == 2 { 1 } else { TEXELS };
             let texels = u64::from(TEXELS * TEXELS * depth);
             let data = bytes(texels * u64::from(storage.bytes()), state);
-            Some(Arg::Image { storage, width: TEXELS, height: TEXELS, depth, data })
+            Some(Arg::Image { storage, width: TEXELS, height: TEXELS, depth, levels: 1, data })
         }
         _ => None,
     }

@@ -76,6 +76,8 @@ struct Splitter<'a> {
     /// Aggregates, which stay if whole values are needed.
     built: Vec<InstId>,
     phis: Vec<InstId>,
+    /// Extracts that were made; those of columns that stay whole may find no use.
+    extracts: Vec<InstId>,
     /// Instructions that were replaced at once.
     replaced: u64,
 }
@@ -91,6 +93,7 @@ impl<'a> Splitter<'a> {
             split: vec![],
             built: vec![],
             phis: vec![],
+            extracts: vec![],
             replaced: 0,
         }
     }
@@ -176,6 +179,7 @@ impl<'a> Splitter<'a> {
                 }
             }
         }
+        self.extracts.push(extract);
         self.func.result(extract).unwrap_or(value)
     }
 
@@ -402,6 +406,11 @@ impl<'a> Splitter<'a> {
                 self.func.replace_all_uses(result, whole);
             }
             self.func.remove_inst(inst);
+        }
+        for &inst in self.extracts.iter().rev() {
+            if self.func.result(inst).is_some_and(|value| !self.func.has_uses(value)) {
+                self.func.remove_inst(inst);
+            }
         }
         for &inst in self.built.iter().rev() {
             if self.func.result(inst).is_some_and(|value| !self.func.has_uses(value)) {

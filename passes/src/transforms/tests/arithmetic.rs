@@ -290,3 +290,18 @@ fn keeps_loops_of_unknown_length() {
         return",
     );
 }
+
+/// Columns that stay whole are not taken apart for nothing: the second run finds nothing to do.
+#[test]
+fn a_matrix_of_loaded_columns_stays() {
+    stays(
+        "scalarizer",
+        "b0:
+        %10: vector<f32, 2> = alloca local
+        %11: matrix<f32, 2> = alloca local
+        %12: vector<f32, 2> = load %10
+        %13: matrix<f32, 2> = arithmetic aggregate %12, %12
+        store %11, %13
+        return",
+    );
+}
