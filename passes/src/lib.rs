@@ -15,6 +15,7 @@ mod manager;
 pub mod reduce;
 pub mod registry;
 mod same_paths;
+mod same_values;
 mod transforms;
 
 pub use codes::CODES;

@@ -32,7 +32,12 @@ pub struct Declaration {
     /// What it leaves; the rest stays as it was.
     pub establishes: Requires,
     pub preserves: &'static [Analysis],
+    /// Under `verify_each`, what proves of a function before and after the pass that they compute the same.
+    pub proof: Option<Proof>,
 }
+
+/// Proves two functions equal, the second of which evolved out of the first; or says what differs.
+pub type Proof = fn(&Function, &Function) -> Result<(), String>;
 
 impl Declaration {
     /// A declaration without requirements that leaves the form as it was.
@@ -49,6 +54,7 @@ impl Declaration {
             why: "",
             establishes: Requires::NONE,
             preserves: &[],
+            proof: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs a pipeline over a module.
 
-use super::declaration::{Body, ModuleCx, Refusal};
+use super::declaration::{Body, ModuleCx, Proof, Refusal};
 use super::fingerprint::fingerprint;
 use super::form::Form;
 use super::fuel::Fuel;
@@ -8,7 +8,7 @@ use super::pipeline::{Measure, PassCall, Pipeline, Step};
 use super::report::{Report, Run};
 use crate::codes;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_xir::{Module, verify};
+use luisac_xir::{Function, Module, verify};
 use std::time::Instant;
 
 /// Sees the module after a pass, with the name of the pass.
@@ -63,6 +63,16 @@ impl Size {
         }
         size
     }
+}
+
+/// Restores a function whose transformation cannot be proved right.
+fn prove(proof: Proof, before: Function, after: &mut Function) -> Result<(), Refusal> {
+    proof(&before, after).map_err(|difference| {
+        let function = before.name.clone();
+        *after = before;
+        let reason = format!("the result cannot be proved right: {difference}");
+        Refusal { reason, help: "please report this input".into(), function }
+    })
 }
 
 struct Runner<'a> {
@@ -181,7 +191,15 @@ impl Runner<'_> {
                 let Module { types, functions } = module;
                 let mut functions: Vec<_> =
                     functions.values_mut().filter(|f| f.has_body()).collect();
-                run(&mut functions, types, &self.fuel, &call.options)
+                let proof = call.pass.declaration.proof.filter(|_| self.verify_each);
+                let before: Vec<Function> = proof
+                    .map(|_| functions.iter().map(|f| (**f).clone()).collect())
+                    .unwrap_or_default();
+                let values = run(&mut functions, types, &self.fuel, &call.options)?;
+                for (before, after) in before.into_iter().zip(functions) {
+                    proof.map_or(Ok(()), |proof| prove(proof, before, after))?;
+                }
+                Ok(values)
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::manager::declaration::{
     Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
 };
 use crate::manager::form::Requires;
+use crate::same_values;
 use cranelift_entity::SecondaryMap;
 use luisac_ast::types::TypeTable;
 use luisac_xir::cfg::ControlFlowGraph;
@@ -41,6 +42,7 @@ impl FunctionPass for Mem2Reg {
     const DECLARATION: Declaration = Declaration {
         establishes: Requires::PHIS,
         preserves: &[Analysis::Cfg, Analysis::Dominators, Analysis::CallGraph],
+        proof: Some(same_values::check),
         ..Declaration::new(
             "mem2reg",
             "turns local variables into values",
