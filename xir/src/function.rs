@@ -558,8 +558,11 @@ impl Function {
         fn bytes<T>(count: usize) -> usize {
             count * size_of::<T>()
         }
-        let blocks_named: usize =
-            self.insts.values().map(|i| bytes::<BlockId>(i.blocks.len())).sum();
+        let blocks_named: usize = self
+            .insts
+            .values()
+            .map(|i| bytes::<BlockId>(i.blocks.as_ref().map_or(0, |b| b.len())))
+            .sum();
         bytes::<ValueData>(self.values.len())
             + bytes::<InstData>(self.insts.len())
             + bytes::<crate::layout::BlockData>(self.blocks.len())
