@@ -36,6 +36,25 @@ pub enum RoundOp {
     Even,
 }
 
+/// The lesser or the greater of two floats: a number wins over NaN, and -0 is below +0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extreme {
+    /// The lesser.
+    Min,
+    /// The greater.
+    Max,
+}
+
+impl Extreme {
+    /// LLVM's intrinsic for it.
+    pub fn intrinsic(self) -> &'static str {
+        match self {
+            Extreme::Min => "llvm.minimumnum",
+            Extreme::Max => "llvm.maximumnum",
+        }
+    }
+}
+
 /// A target of the LLVM emitter. Everything else is common.
 pub trait Device: Sync {
     /// Lanes of one stream of instructions.
@@ -57,6 +76,10 @@ pub trait Device: Sync {
     /// Adds the attributes that the target gives every function.
     fn mark(&self, cx: &ModuleEmit<'_, '_>, function: Val) {
         let _ = (cx, function);
+    }
+    /// Most instructions of a block for which code is generated with effort: some of LLVM's passes there take quadratic time.
+    fn longest_block(&self) -> usize {
+        6000
     }
     /// Makes the entry point of the kernel; callables are declared already, and their bodies follow.
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()>;
@@ -150,6 +173,17 @@ pub trait Device: Sync {
             RoundOp::Even => "llvm.roundeven",
         };
         cx.float_call(name, scalar, &[v])
+    }
+    /// An extreme of two floats or doubles.
+    fn extreme(
+        &self,
+        cx: &ModuleEmit<'_, '_>,
+        which: Extreme,
+        scalar: Scalar,
+        a: Val,
+        b: Val,
+    ) -> Val {
+        cx.float_call(which.intrinsic(), scalar, &[a, b])
     }
     /// An operation on `float` or `double` that has a fast form.
     fn float_op(&self, cx: &ModuleEmit<'_, '_>, op: FloatOp, scalar: Scalar, args: &[Val]) -> Val;

@@ -6,7 +6,7 @@ use luisac_ast::types::Scalar;
 use luisac_xir::op::ArithmeticOp as A;
 use smallvec::SmallVec;
 
-use super::device::{FloatOp, RoundOp};
+use super::device::{Extreme, FloatOp, RoundOp};
 use super::ir::{Ty, Val};
 use super::module::ModuleEmit;
 
@@ -77,16 +77,10 @@ impl ModuleEmit<'_, '_> {
             (A::Exp2, &[a]) if scalar == Scalar::F32 && self.is_fast() => {
                 self.device.float_op(self, FloatOp::Exp2, scalar, &[a])
             }
-            (A::Min, &[a, b]) => self.float_call("llvm.minimumnum", scalar, &[a, b]),
-            (A::Max, &[a, b]) => self.float_call("llvm.maximumnum", scalar, &[a, b]),
-            (A::Clamp, &[v, low, high]) => {
-                let raised = self.float_call("llvm.maximumnum", scalar, &[v, low]);
-                self.float_call("llvm.minimumnum", scalar, &[raised, high])
-            }
-            (A::Saturate, &[v]) => {
-                let raised = self.float_call("llvm.maximumnum", scalar, &[v, zero]);
-                self.float_call("llvm.minimumnum", scalar, &[raised, one])
-            }
+            (A::Min, &[a, b]) => self.device.extreme(self, Extreme::Min, scalar, a, b),
+            (A::Max, &[a, b]) => self.device.extreme(self, Extreme::Max, scalar, a, b),
+            (A::Clamp, &[v, low, high]) => self.clamp(scalar, v, low, high),
+            (A::Saturate, &[v]) => self.clamp(scalar, v, zero, one),
             (A::Lerp, &[a, b, t]) => ir.fadd(a, ir.fmul(t, ir.fsub(b, a))),
             (A::Step, &[edge, x]) => ir.select(ir.fcmp(Real::LLVMRealOLT, x, edge), zero, one),
             (A::Ceil, &[a]) => self.device.round(self, RoundOp::Ceil, scalar, a),
@@ -100,6 +94,12 @@ impl ModuleEmit<'_, '_> {
             }
             _ => return None,
         })
+    }
+
+    /// `min(max(v, low), high)`.
+    pub fn clamp(&self, scalar: Scalar, v: Val, low: Val, high: Val) -> Val {
+        let raised = self.device.extreme(self, Extreme::Max, scalar, v, low);
+        self.device.extreme(self, Extreme::Min, scalar, raised, high)
     }
 
     /// An intrinsic on `float` or `double`, exact: no fast-math flags.

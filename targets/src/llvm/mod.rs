@@ -131,16 +131,20 @@ fn compile_here(
     if let Err(e) = cx.ir.module.verify() {
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }
-    let effort =
-        if cx.ir.instruction_count() > LARGE_MODULE { OptLevel::O0 } else { options.opt_level };
+    let effort = Effort::of(&cx, options.opt_level);
     optimise(&cx, &machine, effort)?;
     let mut texts = Vec::new();
     if options.llvm_ir {
         let text = cx.ir.module.print_to_string().to_string();
         texts.push(ExtraText { kind: "llvm-ir", extension: "ll", text });
     }
-    let long = spec.triple.starts_with("nvptx") && cx.ir.longest_block() > LONG_BLOCK;
-    let generation = if long { OptLevel::O0 } else { effort };
+    let generation = match effort {
+        Effort::Full(level) if cx.ir.longest_block() <= device.longest_block() => level,
+        _ => OptLevel::O0,
+    };
+    if generation == OptLevel::O0 {
+        cx.ir.cut_blocks(CUT);
+    }
     let machine =
         if generation == options.opt_level { machine } else { machine_for(spec, generation)? };
     if options.asm {
@@ -153,11 +157,49 @@ fn compile_here(
     Ok(Artifact { code, extension: spec.extension, metadata, texts })
 }
 
-/// Most instructions of a module that LLVM's passes look at as they are told to; what is larger is only translated.
-const LARGE_MODULE: usize = 200_000;
+/// Instructions of a block where code is generated without effort: the selection of instructions takes quadratic time in a block.
+const CUT: usize = 1000;
 
-/// Most instructions of a block for which PTX is generated with effort: some of LLVM's passes there take quadratic time.
-const LONG_BLOCK: usize = 6000;
+/// How much LLVM's passes may do. Some of them take quadratic time in what they are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// What was asked for.
+    Full(OptLevel),
+    /// Passes that take linear time only.
+    Linear,
+    /// Nothing but what makes the code legal.
+    None,
+}
+
+impl Effort {
+    /// Most instructions of a module for any effort.
+    const MODULE: usize = 200_000;
+    /// Most instructions of a block for all passes.
+    const BLOCK: usize = 20_000;
+
+    fn of(cx: &ModuleEmit<'_, '_>, level: OptLevel) -> Effort {
+        if level == OptLevel::O0 || cx.ir.instruction_count() > Effort::MODULE {
+            Effort::None
+        } else if cx.ir.longest_block() > Effort::BLOCK {
+            Effort::Linear
+        } else {
+            Effort::Full(level)
+        }
+    }
+
+    /// LLVM's pipeline.
+    fn passes(self) -> &'static str {
+        match self {
+            Effort::None | Effort::Full(OptLevel::O0) => "default<O0>",
+            Effort::Linear => {
+                "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,adce)"
+            }
+            Effort::Full(OptLevel::O1) => "default<O1>",
+            Effort::Full(OptLevel::O2) => "default<O2>",
+            Effort::Full(OptLevel::O3) => "default<O3>",
+        }
+    }
+}
 
 fn write(
     machine: &TargetMachine,
@@ -200,18 +242,12 @@ fn machine_for(spec: &MachineSpec, level: OptLevel) -> Emit<TargetMachine> {
         })
 }
 
-fn optimise(cx: &ModuleEmit<'_, '_>, machine: &TargetMachine, level: OptLevel) -> Emit<()> {
-    let passes = match level {
-        OptLevel::O0 => "default<O0>",
-        OptLevel::O1 => "default<O1>",
-        OptLevel::O2 => "default<O2>",
-        OptLevel::O3 => "default<O3>",
-    };
+fn optimise(cx: &ModuleEmit<'_, '_>, machine: &TargetMachine, effort: Effort) -> Emit<()> {
     let options = PassBuilderOptions::create();
     options.set_loop_slp_vectorization(cx.device.has_vectors());
     cx.ir
         .module
-        .run_passes(passes, machine, options)
+        .run_passes(effort.passes(), machine, options)
         .map_err(|e| internal(&format!("LLVM's passes failed: {e}")))
 }
 

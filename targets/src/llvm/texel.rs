@@ -131,8 +131,7 @@ impl ModuleEmit<'_, '_> {
     /// `v` between 0 and 1; NaN gives 0.
     fn unit(&self, v: Val) -> Val {
         let number = |x| self.ir.const_float(self.ir.f32(), x);
-        let raised = self.float_call("llvm.maximumnum", Scalar::F32, &[v, number(0.0)]);
-        self.float_call("llvm.minimumnum", Scalar::F32, &[raised, number(1.0)])
+        self.clamp(Scalar::F32, v, number(0.0), number(1.0))
     }
 
     fn round_to_u32(&self, v: Val, from: Scalar) -> Val {

@@ -9,7 +9,7 @@ use super::detail::Machine;
 use super::{CpuDevice, entry, image, numeric, wave};
 use crate::errors;
 use crate::llvm::Emit;
-use crate::llvm::device::{Device, FloatOp, RoundOp};
+use crate::llvm::device::{Device, Extreme, FloatOp, RoundOp};
 use crate::llvm::function::{FnEmit, refused};
 use crate::llvm::ir::{AccessGroup, Scope, Val};
 use crate::llvm::module::ModuleEmit;
@@ -78,6 +78,9 @@ impl Device for CpuDevice<'_> {
         // No library to call, and no probe of the stack.
         cx.ir.add_text_attribute(function, "no-builtins", "");
         cx.ir.add_text_attribute(function, "no-stack-arg-probe", "");
+    }
+    fn longest_block(&self) -> usize {
+        10_000
     }
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()> {
         entry::emit(self, cx, kernel)
@@ -213,6 +216,19 @@ impl Device for CpuDevice<'_> {
             RoundOp::Even => "llvm.roundeven",
         };
         cx.float_call(name, scalar, &[v])
+    }
+    fn extreme(
+        &self,
+        cx: &ModuleEmit<'_, '_>,
+        which: Extreme,
+        scalar: Scalar,
+        a: Val,
+        b: Val,
+    ) -> Val {
+        match self.detail.machine {
+            Machine::X86(_) => numeric::extreme(cx, which, scalar, a, b),
+            Machine::Arm => cx.float_call(which.intrinsic(), scalar, &[a, b]),
+        }
     }
     fn float_op(&self, cx: &ModuleEmit<'_, '_>, op: FloatOp, scalar: Scalar, args: &[Val]) -> Val {
         let ir = &cx.ir;

@@ -5,7 +5,7 @@ use inkwell::llvm_sys::LLVMRealPredicate as Real;
 use luisac_ast::types::Scalar;
 
 use super::detail::Detail;
-use crate::llvm::device::RoundOp;
+use crate::llvm::device::{Extreme, RoundOp};
 use crate::llvm::ir::Val;
 use crate::llvm::module::ModuleEmit;
 
@@ -16,6 +16,46 @@ fn strict<T>(cx: &ModuleEmit<'_, '_>, build: impl FnOnce() -> T) -> T {
     let result = build();
     cx.ir.set_fast(fast);
     result
+}
+
+/// The lesser or the greater of two floats by comparisons, which become the processor's own instructions and go into vectors.
+/// LLVM 22 lowers `minimumnum` to a branch, and for AVX-512 gives NaN where one operand is known to be a number and the other is
+/// NaN.
+pub fn extreme(cx: &ModuleEmit<'_, '_>, which: Extreme, scalar: Scalar, a: Val, b: Val) -> Val {
+    strict(cx, || {
+        let ir = &cx.ir;
+        let (a, b) = if ir.float_constant(a).is_some() { (b, a) } else { (a, b) };
+        let choose = |predicate| ir.select(ir.fcmp(predicate, a, b), a, b);
+        match (ir.float_constant(b), which) {
+            (Some(b), _) if b.is_nan() => a,
+            // Of equal zeros the variable one is right, or the constant is as good.
+            (Some(b), Extreme::Min) if b == 0.0 && b.is_sign_positive() => {
+                choose(Real::LLVMRealOLE)
+            }
+            (Some(b), Extreme::Max) if b == 0.0 && b.is_sign_negative() => {
+                choose(Real::LLVMRealOGE)
+            }
+            (Some(_), Extreme::Min) => choose(Real::LLVMRealOLT),
+            (Some(_), Extreme::Max) => choose(Real::LLVMRealOGT),
+            (None, _) => {
+                let predicate = match which {
+                    Extreme::Min => Real::LLVMRealOLT,
+                    Extreme::Max => Real::LLVMRealOGT,
+                };
+                // A comparison with NaN gives `b`: right if `a` is NaN.
+                let chosen = ir.select(ir.fcmp(Real::LLVMRealUNO, b, b), a, choose(predicate));
+                // Equal: the same bits, or zeros that differ in their signs.
+                let word = ir.int(scalar.bits());
+                let words = (ir.bitcast(a, word), ir.bitcast(b, word));
+                let merged = match which {
+                    Extreme::Min => ir.or(words.0, words.1),
+                    Extreme::Max => ir.and(words.0, words.1),
+                };
+                let merged = ir.bitcast(merged, cx.types.leaf(ir, scalar));
+                ir.select(ir.fcmp(Real::LLVMRealOEQ, a, b), merged, chosen)
+            }
+        }
+    })
 }
 
 /// A float to the bits of the nearest half.

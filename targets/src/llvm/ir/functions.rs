@@ -1,4 +1,4 @@
-//! Functions, calls, assembly, globals, and rewriting of finished code.
+//! Functions, calls, assembly and globals.
 
 use std::ffi::c_uint;
 
@@ -144,35 +144,6 @@ impl Ir<'_> {
         }
     }
 
-    // ---- finished code
-
-    /// Calls `visit` with every block of the module.
-    fn each_block(&self, mut visit: impl FnMut(LLVMBasicBlockRef)) {
-        unsafe {
-            let mut f = LLVMGetFirstFunction(self.module.as_mut_ptr());
-            while !f.is_null() {
-                let mut block = LLVMGetFirstBasicBlock(f);
-                while !block.is_null() {
-                    visit(block);
-                    block = LLVMGetNextBasicBlock(block);
-                }
-                f = LLVMGetNextFunction(f);
-            }
-        }
-    }
-    /// Instructions of the longest block of the module.
-    pub fn longest_block(&self) -> usize {
-        let mut longest = 0;
-        self.each_block(|block| longest = longest.max(instructions(block).count()));
-        longest
-    }
-    /// Instructions of the module.
-    pub fn instruction_count(&self) -> usize {
-        let mut count = 0;
-        self.each_block(|block| count += instructions(block).count());
-        count
-    }
-
     // ---- globals
 
     /// A constant of these bytes, private to the module.
@@ -210,17 +181,4 @@ impl Ir<'_> {
             Val(g)
         }
     }
-}
-
-/// The instructions of a block in order.
-fn instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
-    let mut next = unsafe { LLVMGetFirstInstruction(block) };
-    std::iter::from_fn(move || {
-        let here = next;
-        if here.is_null() {
-            return None;
-        }
-        next = unsafe { LLVMGetNextInstruction(here) };
-        Some(here)
-    })
 }

@@ -17,6 +17,7 @@ use inkwell::llvm_sys::{
 use inkwell::module::Module;
 use rustc_hash::FxHashMap;
 
+mod blocks;
 mod functions;
 
 /// An LLVM value.
@@ -221,6 +222,12 @@ impl<'c> Ir<'c> {
         let bits =
             if ty == self.f32() { u64::from((value as f32).to_bits()) } else { value.to_bits() };
         self.const_float_bits(ty, bits)
+    }
+    /// The value of a constant float or double.
+    pub fn float_constant(&self, v: Val) -> Option<f64> {
+        let mut loses = 0;
+        let constant = unsafe { LLVMIsAConstantFP(v.0) };
+        (!constant.is_null()).then(|| unsafe { LLVMConstRealGetDouble(constant, &mut loses) })
     }
     /// Zero of any type.
     pub fn zero(&self, ty: Ty) -> Val {

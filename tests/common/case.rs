@@ -1,0 +1,256 @@
+//! Recorded kernels with exact results: `NAME.json` and `NAME.expect.json` beside it, run through `luisac run`.
+
+use super::npy::Array;
+use super::{Folder, Outcome, head, luisac};
+use serde_json::Value;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// NumPy's name of a scalar type of the cases.
+fn element(kind: &str) -> &'static str {
+    match kind {
+        "byte" => "i1",
+        "bool" | "ubyte" | "bytes" => "u1",
+        "short" => "i2",
+        "ushort" => "u2",
+        "int" => "i4",
+        "uint" => "u4",
+        "long" => "i8",
+        "ulong" => "u8",
+        "half" => "f2",
+        "float" => "f4",
+        "double" => "f8",
+        _ => panic!("no scalar type `{kind}`"),
+    }
+}
+
+fn width(kind: &str) -> usize {
+    element(kind)[1..].parse().expect("a width")
+}
+
+fn to_f64(kind: &str, bits: u64) -> f64 {
+    match kind {
+        "half" => half::f16::from_bits(bits as u16).to_f64(),
+        "float" => f32::from_bits(bits as u32).into(),
+        _ => f64::from_bits(bits),
+    }
+}
+
+fn of_f64(kind: &str, x: f64) -> u64 {
+    match kind {
+        "half" => half::f16::from_f64(x).to_bits().into(),
+        "float" => (x as f32).to_bits().into(),
+        _ => x.to_bits(),
+    }
+}
+
+/// The bits of one number: a bit pattern, a decimal, or a number.
+fn bits(kind: &str, value: &Value) -> u64 {
+    let is_float = element(kind).starts_with('f');
+    let mask = u64::MAX >> (64 - 8 * width(kind));
+    match value {
+        Value::String(text) => match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).expect("a bit pattern"),
+            None => text.parse::<i128>().expect("an integer") as u64 & mask,
+        },
+        Value::Bool(b) => u64::from(*b),
+        Value::Number(n) if is_float => of_f64(kind, n.as_f64().expect("a number")),
+        Value::Number(n) => {
+            n.as_i64().map_or_else(|| n.as_u64().expect("an integer"), |i| i as u64) & mask
+        }
+        _ => panic!("no number: {value}"),
+    }
+}
+
+/// The data of an argument; nothing where a number may be anything.
+fn numbers(kind: &str, data: &Value) -> Vec<Option<u64>> {
+    if kind == "bytes" {
+        let text = data.as_str().expect("hexadecimal digits");
+        return (0..text.len() / 2)
+            .map(|i| u64::from_str_radix(&text[2 * i..2 * i + 2], 16).ok())
+            .collect();
+    }
+    let data = data.as_array().expect("a list");
+    data.iter().map(|v| (!v.is_null()).then(|| bits(kind, v))).collect()
+}
+
+fn same(kind: &str, want: u64, got: u64, tolerance: f64) -> bool {
+    if want == got || !element(kind).starts_with('f') {
+        return want == got;
+    }
+    let (want, got) = (to_f64(kind, want), to_f64(kind, got));
+    (want.is_nan() && got.is_nan())
+        || (tolerance > 0.0 && (want - got).abs() <= tolerance * want.abs())
+}
+
+/// What is wrong with a run.
+#[derive(Debug)]
+pub enum Wrong {
+    /// It did not end as it should.
+    Run(String),
+    /// Numbers that came back.
+    Numbers { argument: usize, differ: usize, count: usize, first: usize, want: u64, got: u64 },
+}
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Wrong {
+        Wrong::Run(text)
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::Run(text) => f.write_str(text),
+            Wrong::Numbers { argument, differ, count, first, want, got } => write!(
+                f,
+                "argument {argument}: {differ} of {count} differ, first [{first}]: {got:#x}, wanted {want:#x}"
+            ),
+        }
+    }
+}
+
+/// One `NAME.json` with its `NAME.expect.json`.
+pub struct Case {
+    kernel: PathBuf,
+    pub name: String,
+    recorded: Value,
+}
+
+impl Case {
+    /// The case of a `NAME.expect.json`.
+    pub fn read(expect: &Path) -> Case {
+        let text = std::fs::read_to_string(expect).expect("the file is there");
+        let name =
+            expect.file_name().expect("a name").to_string_lossy().replace(".expect.json", "");
+        let recorded = serde_json::from_str(&text).expect("JSON");
+        Case { kernel: expect.with_file_name(format!("{name}.json")), name, recorded }
+    }
+
+    fn args(&self) -> &[Value] {
+        self.recorded["args"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    fn is_error(&self) -> bool {
+        self.recorded["expect"]["error"] == true
+    }
+
+    /// Arguments of `luisac run`; inputs are written into the folder.
+    fn command_line(&self, folder: &Folder, device: &str, level: &str) -> Vec<String> {
+        let list = |v: &Value| {
+            v.as_array().into_iter().flatten().map(Value::to_string).collect::<Vec<_>>()
+        };
+        let kernel = self.kernel.display().to_string();
+        let dispatch = list(&self.recorded["dispatch"]).join(",");
+        let mut line: Vec<String> =
+            ["run", &kernel, "--device", device, level, "--dispatch", &dispatch]
+                .map(str::to_owned)
+                .into();
+        for (i, arg) in self.args().iter().enumerate() {
+            let kind = arg["type"].as_str().expect("a type");
+            line.push("--arg".into());
+            if arg["kind"] == "uniform" {
+                let values =
+                    arg["value"].as_array().cloned().unwrap_or_else(|| vec![arg["value"].clone()]);
+                let text = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+                line.push(format!("{i}={}", values.iter().map(text).collect::<Vec<_>>().join(",")));
+                continue;
+            }
+            let bits: Vec<u64> =
+                numbers(kind, &arg["data"]).into_iter().map(Option::unwrap_or_default).collect();
+            let axes = ["depth", "height", "width", "channels"];
+            let mut shape: Vec<usize> =
+                axes.iter().filter_map(|a| arg[a].as_u64()).map(|n| n as usize).collect();
+            if arg["kind"] != "image" {
+                shape = vec![bits.len()];
+            }
+            let path = folder
+                .write(&format!("{i}.npy"), Array::new(element(kind), shape, bits).to_bytes());
+            line.push(format!("{i}={}", path.display()));
+            if !self.is_error() {
+                line.extend(["--out".into(), format!("{i}=out{i}.npy")]);
+            }
+        }
+        line.extend(
+            self.recorded["flags"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|f| f.as_str().map(str::to_owned)),
+        );
+        line
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn run(&self, device: &str, level: &str) -> Result<(), Wrong> {
+        let folder = Folder::new();
+        let outcome = luisac(folder.path(), self.command_line(&folder, device, level));
+        if self.is_error() {
+            return Ok(self.refused(&outcome)?);
+        }
+        match outcome.code {
+            Some(0) => {}
+            Some(1) if self.recorded["may_error"] == true => return Ok(outcome.refusal()?),
+            code => {
+                return Err(format!("exit code {code:?}: {}", head(&outcome.stderr)).into());
+            }
+        }
+        for (i, arg) in self.args().iter().enumerate().filter(|(_, arg)| arg["kind"] != "uniform") {
+            self.compare(i, arg, &folder.read(&format!("out{i}.npy")))?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, outcome: &Outcome) -> Result<(), String> {
+        outcome.refusal()?;
+        let words = self.recorded["expect"]["stderr"].as_array();
+        let words: Vec<&str> = match words {
+            Some(words) => words.iter().filter_map(Value::as_str).collect(),
+            None => vec![&self.name],
+        };
+        match words.iter().find(|w| !outcome.stderr.contains(**w)) {
+            None => Ok(()),
+            Some(word) => {
+                Err(format!("the diagnostic does not mention `{word}`: {}", head(&outcome.stderr)))
+            }
+        }
+    }
+
+    fn compare(&self, index: usize, arg: &Value, file: &[u8]) -> Result<(), Wrong> {
+        let kind = arg["type"].as_str().unwrap_or_default();
+        let expected = &self.recorded["expect"][index.to_string()];
+        let (data, tolerance) = if expected.is_null() {
+            (&arg["data"], 0.0)
+        } else {
+            (&expected["data"], expected["tolerance"].as_f64().unwrap_or(0.0))
+        };
+        let want = numbers(kind, data);
+        let got = Array::from_bytes(file)?;
+        let bool_as_byte = kind == "bool" && got.element == "b1";
+        if (got.element != element(kind) && !bool_as_byte) || got.bits.len() != want.len() {
+            let found = format!("{} {}", got.bits.len(), got.element);
+            return Err(format!("argument {index} comes back as {found}").into());
+        }
+        let differs =
+            |(w, g): (&Option<u64>, &u64)| w.is_some_and(|w| !same(kind, w, *g, tolerance));
+        let wrong: Vec<usize> = want
+            .iter()
+            .zip(&got.bits)
+            .enumerate()
+            .filter(|(_, p)| differs(*p))
+            .map(|(i, _)| i)
+            .collect();
+        let Some(&first) = wrong.first() else { return Ok(()) };
+        Err(Wrong::Numbers {
+            argument: index,
+            differ: wrong.len(),
+            count: want.len(),
+            first,
+            want: want[first].unwrap_or_default(),
+            got: got.bits[first],
+        })
+    }
+}
