@@ -153,6 +153,11 @@ pub fn read(bytes: &[u8]) -> Result<CallableLibrary, Diagnostics> {
     if bytes.is_empty() {
         return Err(Diagnostic::error(codes::TRUNCATED, "the input is empty").at_offset(0).into());
     }
+    // Ranges of literals and texts have 32 bits.
+    if bytes.len() > u32::MAX as usize {
+        let message = format!("the library has {} bytes", bytes.len());
+        return Err(Diagnostic::error(codes::TOO_LARGE, message).at_offset(0).into());
+    }
     let mut furthest: Option<Wrong> = None;
     for layout in LAYOUTS {
         match read_as(bytes, layout) {

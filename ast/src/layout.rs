@@ -168,6 +168,9 @@ fn attributes(attrs: &[Attribute]) -> usize {
 /// `bytes` is the value in memory layout; bytes missing at its end are not touched, so any length is safe. Cost: one
 /// step for each part of the value if there is padding anywhere in the type, none otherwise.
 pub fn clear_padding(types: &TypeTable, ty: TypeId, bytes: &mut [u8]) {
+    if !types.layout(ty).padded {
+        return;
+    }
     // Each item is a run of equal values; nesting is bounded by MAX_DEPTH, a run splits into its elements one at a time.
     let mut pending = vec![(ty, 0u64)];
     while let Some((ty, at)) = pending.pop() {

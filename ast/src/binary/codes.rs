@@ -40,6 +40,9 @@ crate::codes! {
     TOO_DEEP = 62 "nodes are nested too deeply",
         "Expressions and statements of a function may be nested 1,048,576 levels deep.",
         "Let the recording program keep intermediate values in variables.";
+    TOO_LARGE = 63 "the library is too large",
+        "One library may have up to 4 GiB.",
+        "Split the library.";
     UNWRITABLE = 61 "a function cannot be stored in a library",
         "Libraries hold no texts other than formats, no host callbacks, no external functions, no bound arguments and no coroutines.",
         "Write JSON instead.";

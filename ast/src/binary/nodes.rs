@@ -300,9 +300,9 @@ impl Reader<'_> {
                 format!("literal {number} of {size} bytes is no `{}`", types.description(open.ty));
             return Err(Wrong::new(codes::LITERAL, at, message));
         }
-        let mut bytes = self.cursor.take(size as usize)?.to_vec();
-        layout::clear_padding(types, open.ty, &mut bytes);
-        Ok(ExprKind::Literal { bytes: function.add_bytes(&bytes) })
+        let bytes = function.add_bytes(self.cursor.take(size as usize)?);
+        layout::clear_padding(types, open.ty, function.bytes_in_mut(bytes));
+        Ok(ExprKind::Literal { bytes })
     }
 
     fn call(&mut self, function: &mut Function, parts: &[ExprId]) -> Read<ExprKind> {

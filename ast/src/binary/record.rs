@@ -30,7 +30,7 @@ pub(super) struct Reader<'a> {
     pub functions: PrimaryMap<FunctionId, Made>,
     /// Position of each function that the file lists.
     pub positions: FxHashMap<u64, FunctionId>,
-    types: FxHashMap<&'a str, TypeId>,
+    types: FxHashMap<&'a [u8], TypeId>,
     constants: FxHashMap<Constant, ConstantId>,
     /// Variable of each number of the function that is being read.
     pub variables: FxHashMap<u32, VariableId>,
@@ -119,16 +119,21 @@ impl<'a> Reader<'a> {
 
     pub fn ty(&mut self) -> Read<TypeId> {
         let at = self.cursor.at;
-        let description = self.cursor.string()?;
-        if let Some(ty) = self.types.get(description) {
+        // What is known was found to be text when it came first.
+        let (start, len) = (self.cursor.at + 8, self.cursor.count(1)?);
+        let bytes = self.cursor.take(len)?;
+        if let Some(ty) = self.types.get(bytes) {
             return Ok(*ty);
         }
+        let description = std::str::from_utf8(bytes).map_err(|e| {
+            Wrong::new(codes::VALUE, start + e.valid_up_to(), "the text is not UTF-8")
+        })?;
         let ty = self
             .library
             .types
             .parse(description)
             .map_err(|e| Wrong::new(codes::TYPE, at, e.to_string()))?;
-        self.types.insert(description, ty);
+        self.types.insert(bytes, ty);
         Ok(ty)
     }
 
