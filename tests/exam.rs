@@ -3,12 +3,13 @@
 mod common;
 
 use common::case::Case;
-use common::{all_right, corpus, files, in_parallel};
+use common::{all_right, corpus, files, fixture, in_parallel};
 
 #[track_caller]
 fn exam(device: &str, level: &str) {
-    for folder in ["bugs", "own"] {
-        let Some(path) = corpus(folder) else { continue };
+    for folder in ["bugs", "own", "fixtures"] {
+        let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };
+        let Some(path) = path else { continue };
         let cases: Vec<Case> = files(&path, ".expect.json").iter().map(|p| Case::read(p)).collect();
         assert!(!cases.is_empty(), "no cases in {}", path.display());
         let results = in_parallel(&cases, |case| case.run(device, level));

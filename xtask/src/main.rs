@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod demo;
 mod diff;
+mod fixtures;
 mod perf;
 mod run;
 mod setup;
@@ -17,6 +18,7 @@ usage: cargo xtask COMMAND
   setup    install what building and testing need, saying what and why; does nothing if all is there
   demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
   test     set up, run every test
+  fixtures write the kernels of fixtures/ anew, with their pages and cases
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
   diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         "setup" => setup::setup(setup::For::Tests),
         "demo" => demo::demo(),
         "test" => test::test(&rest),
+        "fixtures" => fixtures::fixtures(),
         "corpus" => corpus::corpus(&rest),
         "diff" => diff::diff(&rest),
         "perf" => perf::perf(&rest),

@@ -81,6 +81,22 @@ impl<'b> Value<'b> {
         self.ty
     }
 
+    /// Gives the variable that this is a name, for readers of files that keep names.
+    #[track_caller]
+    pub fn named(self, name: &str) -> Value<'b> {
+        self.recorder.value(|s| {
+            let expr = s.resolve(self.raw)?;
+            let function = &mut s.top()?.function;
+            match function.exprs[expr].kind {
+                ExprKind::Ref(variable) => {
+                    function.variables[variable].name = Some(name.into());
+                    Ok(expr)
+                }
+                _ => fault(error::NO_PARTS, "only variables have names"),
+            }
+        })
+    }
+
     #[track_caller]
     pub(super) fn binary(self, op: BinaryOp, rhs: impl Operand<'b>) -> Value<'b> {
         let rhs = rhs.into_value(self.recorder);
