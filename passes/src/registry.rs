@@ -11,6 +11,8 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<simplify_cfg::SimplifyCfg>(),
     Pass::function::<irreducible::LowerIrreducibleCfg>(),
     Pass::function::<restructure::RestructureCfg>(),
+    Pass::function::<early_return_elimination::EarlyReturnElimination>(),
+    Pass::function::<lower_break_continue::LowerBreakContinue>(),
     Pass::module::<inline::Inline>(),
     Pass::module::<unused_callable_removal::UnusedCallableRemoval>(),
     Pass::function::<sroa::Sroa>(),

@@ -250,7 +250,8 @@ impl Loops {
             let Some(terminator) = func.terminator(block) else { continue };
             let leaves = match func.op(terminator) {
                 Op::Return => is_reached || all_returns,
-                Op::Break => {
+                // A `br` out of the loop is a lowered `break`.
+                Op::Break | Op::Br => {
                     let inside = |&b: &BlockId| self.around[b] == number as u32;
                     is_reached && !func.successors_of(terminator).iter().any(inside)
                 }

@@ -8,6 +8,7 @@
 //! * to a block of its own scope,
 //! * from an arm, case or differentiated part to the merge of the construct,
 //! * from the prepare part of a `loop`, as second target of a `cond_br` whose first is the body, to the merge,
+//! * where a `break` or `continue` may lead, as a `br`,
 //!
 //! and `break` and `continue` to the blocks that the nearest enclosing construct names. A part of a ray-query loop or of a
 //! differentiated scope is left by neither, nor by `return`. In functions that mix structured and raw control flow only `break`, `continue` and
@@ -226,7 +227,10 @@ impl Walk<'_, '_> {
         let inside = &self.scopes[scope as usize];
         let falls_out = matches!(inside.op, Some(Op::If | Op::Switch | Op::AutodiffScope))
             && inside.merge == Some(target);
-        if self.strict && known - 1 != scope && !falls_out {
+        let leaves = self.scopes.get(inside.nearest_break as usize).and_then(|s| s.merge);
+        let next_round = self.scopes.get(inside.nearest_loop as usize).and_then(|s| s.update);
+        let jumps = leaves == Some(target) || next_round == Some(target);
+        if self.strict && known - 1 != scope && !falls_out && !jumps {
             let message = format!("the branch to {target} leaves or enters a construct");
             self.cx.inst_error(14, terminator, message);
         }

@@ -320,7 +320,8 @@ fn constructs_are_left_as_they_say() {
     let open = "simple_loop body b1, merge b2; b1: ;";
     valid(&format!("{open} break b2; b2: ; return"));
     breaks(14, "br b1; b1: ; break b2; b2: ; return");
-    breaks(14, &format!("{open} br b2; b2: ; return"));
+    // A `br` may lead where `break` and `continue` may.
+    valid(&format!("{open} br b2; b2: ; return"));
     breaks(14, &format!("{open} continue b2; b2: ; return"));
     // Only the switch may be left by `break`, only the loop continued.
     let nested = format!(
@@ -329,6 +330,7 @@ fn constructs_are_left_as_they_say() {
     valid(&format!("{nested} continue b1"));
     valid(&format!("{nested} break b5"));
     breaks(14, &format!("{nested} break b2"));
+    breaks(14, &format!("{nested} br b2"));
     breaks(14, &format!("{nested} continue b5"));
     // From an arm into the other construct's inside.
     breaks(

@@ -4,6 +4,7 @@ mod arithmetic;
 mod calls;
 mod cfg;
 mod dce;
+mod exits;
 mod loops;
 mod memory;
 mod redundancy;
