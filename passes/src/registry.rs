@@ -7,6 +7,8 @@ use crate::transforms::*;
 pub static PASSES: &[Pass] = &[
     Pass::module::<autodiff::Autodiff>(),
     Pass::module::<keep_waves_in_loops::KeepWavesInLoops>(),
+    Pass::function::<ray_query::reconstruct::ReconstructRayQueryLoop>(),
+    Pass::function::<ray_query::to_loop::LowerRayQueryToLoop>(),
     Pass::function::<destructure_cfg::DestructureCfg>(),
     Pass::function::<simplify_cfg::SimplifyCfg>(),
     Pass::function::<irreducible::LowerIrreducibleCfg>(),

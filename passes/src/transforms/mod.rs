@@ -30,6 +30,7 @@ pub(crate) mod lower_math;
 pub(crate) mod lower_sampling;
 pub(crate) mod mem2reg;
 pub(crate) mod phi_cleanup;
+pub(crate) mod ray_query;
 pub(crate) mod restructure;
 pub(crate) mod scalarizer;
 pub(crate) mod sccp;

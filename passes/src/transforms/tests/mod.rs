@@ -7,6 +7,7 @@ mod dce;
 mod exits;
 mod loops;
 mod memory;
+mod ray_queries;
 mod redundancy;
 mod restructure;
 mod values;

@@ -1,0 +1,5 @@
+//! Ray queries: from callback form to loops and pipelines, and back (`passes.md` section 6).
+
+mod query_loop;
+pub(crate) mod reconstruct;
+pub(crate) mod to_loop;
