@@ -24,6 +24,9 @@ luisac_ast::codes! {
     UNKNOWN_CODE = 1214 "there is no such code", "Codes look like L0001.", "Copy the code from a diagnostic.";
     NOT_VERIFIED = 1215 "the XIR is not valid", "The verifier found that the module breaks an invariant of XIR.", "Mend the XIR text; if luisac wrote it, report a bug with the input.";
     BAD_FLAG = 1216 "a flag's value cannot be read", "The value of a flag does not have the form that the flag takes.", "`luisac help COMMAND` shows the form.";
+    NOT_FAILING = 1240 "the input does not fail", "`reduce` makes an input smaller as long as it fails, so it must fail as it is.", "Check the command or the passes, and the number of threads and the seed that the interpreter uses.";
+    CANNOT_START = 1241 "a command cannot be started", "The command given to `--keep` is run by the system's shell, which cannot be started.", "Check that there is a shell.";
+    NOT_A_REPORT = 1242 "this is no pass report", "`luisac report` reads the JSON that `--report FILE.json` writes.", "Write the report again with this version.";
     TOO_LONG = 1230 "the kernel is too long for code generation", "After the passes, a kernel with all that it calls may have 4,194,304 instructions: LLVM takes up to two kilobytes of memory for each.", "Compile with `-O1` or more, which removes most of an unrolled kernel; or keep loops as loops where the recording program unrolls them.";
 }
 

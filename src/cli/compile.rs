@@ -5,7 +5,7 @@ use super::messages::{Failure, Messages};
 use super::options::{CompileCommand, Emit};
 use super::output::{self, Destination, file_name};
 use super::run::parse_define;
-use super::watch;
+use super::{repro, watch};
 use luisac::codes;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::{self, Input};
@@ -42,6 +42,12 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
         compile::pipeline_for(&options, target).map_err(|d| messages.fail(d, None))?;
     }
     let files = input::expand(&command.input.inputs).map_err(|d| messages.fail(d, None))?;
+    if command.code.repro.is_some() && files.len() * targets.len() > 1 {
+        let message = "`--repro` writes one file, and there are several inputs or targets";
+        let diagnostic = Diagnostic::error(codes::BAD_FLAG, message)
+            .with_help("give the input and the target that fail");
+        return Err(messages.fail(diagnostic, None));
+    }
     let job = Job { command, options: &options, targets: &targets, messages };
     let results = job.all(&files);
     let mut outputs = Vec::new();
@@ -109,6 +115,9 @@ impl Job<'_> {
     ) -> Result<(), Diagnostics> {
         let code = &self.command.code;
         let pipeline = compile::pipeline_for(self.options, choice)?;
+        if let Some(path) = &code.repro {
+            repro::write(path, &module, &pipeline, code.fuel)?;
+        }
         let mut printer = watch::printer(code.print_after.as_deref());
         let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
         let report = compile::optimise(&mut module, &pipeline, self.options, &mut watch)?;

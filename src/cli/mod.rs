@@ -9,6 +9,9 @@ mod messages;
 mod opt;
 pub mod options;
 mod output;
+mod reduce;
+mod report;
+mod repro;
 mod run;
 mod watch;
 
@@ -35,6 +38,8 @@ fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
         Command::Check(command) => check::run(command, messages),
         Command::Inspect(command) => inspect::run(command, messages),
         Command::Opt(command) => opt::run(command, messages),
+        Command::Reduce(command) => reduce::run(command, messages),
+        Command::Report(command) => report::run(command, messages),
         Command::Explain(command) => lists::explain(&command.code, messages),
         Command::Passes(command) => lists::passes(command, messages),
         Command::Targets(command) => lists::targets(command, messages),

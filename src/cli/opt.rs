@@ -2,7 +2,7 @@
 
 use super::messages::{Failure, Messages};
 use super::options::OptCommand;
-use super::{output, watch};
+use super::{output, repro, watch};
 use luisac::driver::compile::{self, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
@@ -23,6 +23,9 @@ fn optimise(command: &OptCommand, messages: &Messages, input: &Input) -> Result<
     let flags = &command.pipeline;
     if let Some(text) = &flags.passes {
         let pipeline = Pipeline::parse(text)?;
+        if let Some(path) = &flags.repro {
+            repro::write(path, &module, &pipeline, flags.fuel)?;
+        }
         let mut printer = watch::printer(flags.print_after.as_deref());
         let mut watch = Watch { verify_each: flags.verify_each, after: Some(&mut printer) };
         let options = CodeOptions { fuel: flags.fuel, ..CodeOptions::default() };

@@ -57,6 +57,10 @@ pub enum Command {
     Inspect(InspectCommand),
     /// Run passes on XIR.
     Opt(OptCommand),
+    /// Make an input smaller that passes or a command fail on.
+    Reduce(ReduceCommand),
+    /// Show pass reports.
+    Report(ReportCommand),
     /// Explain a diagnostic code.
     Explain(ExplainCommand),
     /// List the passes and canned pipelines.
@@ -124,6 +128,9 @@ pub struct CodeOptions {
     /// Write a report of all passes: `.json`, or `-` for a table on standard error.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Write what the passes start from, with the command that repeats them.
+    #[arg(long, value_name = "FILE")]
+    pub repro: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -267,6 +274,66 @@ pub struct OptPipeline {
     /// Write a report of all passes: `.json`, or `-` for a table on standard error.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Write what the passes start from, with the command that repeats them.
+    #[arg(long, value_name = "FILE")]
+    pub repro: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReduceCommand {
+    /// The input; `-` is standard input.
+    #[arg(value_name = "INPUT")]
+    pub input: PathBuf,
+    /// Keep what this command fails on: run by the shell with the file in place of `{}`, or at the end. Without it, what the
+    /// passes compute wrongly is kept, by the interpreter.
+    #[arg(long, value_name = "CMD")]
+    pub keep: Option<String>,
+    /// The passes, which are reduced too; a command finds them in LUISAC_PASSES.
+    #[arg(long, value_name = "PIPELINE", default_value = "@O2-flat-scalar")]
+    pub passes: String,
+    /// Where the XIR goes; standard output by default.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// At most so many candidates are tried.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub tests: u64,
+    /// Number of threads on each axis, for the interpreter.
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dispatch, default_value = "64")]
+    pub dispatch: [u32; 3],
+    /// What the arguments are made from, for the interpreter.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportCommand {
+    #[command(subcommand)]
+    pub action: ReportAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ReportAction {
+    /// Show a report as a table.
+    Show {
+        /// A report that `--report FILE.json` wrote.
+        #[arg(value_name = "REPORT")]
+        report: PathBuf,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what differs between two reports.
+    Diff {
+        /// The first report.
+        #[arg(value_name = "FIRST")]
+        first: PathBuf,
+        /// The second report.
+        #[arg(value_name = "SECOND")]
+        second: PathBuf,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Args)]

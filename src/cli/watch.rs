@@ -1,10 +1,10 @@
 //! The flags that look at the passes while they run: `--print-after`, `--time-passes`, `--report`.
 
 use super::messages::Messages;
-use super::output;
+use super::{output, report};
 use luisac::codes;
 use luisac_ast::diagnostic::Diagnostic;
-use luisac_passes::{Report, Run};
+use luisac_passes::Report;
 use luisac_xir::{Module, text};
 use std::path::Path;
 
@@ -20,21 +20,21 @@ pub fn printer(print_after: Option<&str>) -> impl FnMut(&str, &Module) {
 /// Shows times and writes the report, as asked.
 pub fn finish(
     messages: &Messages,
-    report: &Report,
+    passes: &Report,
     time_passes: bool,
     file: Option<&Path>,
 ) -> Result<(), Diagnostic> {
     if time_passes {
-        messages.note(times(report));
+        messages.note(times(passes));
     }
     match file {
         None => Ok(()),
         Some(path) if path == Path::new("-") => {
-            eprint!("{}", table(report));
+            eprint!("{}", report::table(passes));
             Ok(())
         }
         Some(path) if path.extension().is_some_and(|e| e == "json") => {
-            let json = serde_json::to_vec_pretty(report).unwrap_or_default();
+            let json = serde_json::to_vec_pretty(passes).unwrap_or_default();
             output::write(path, &json)
         }
         Some(path) => Err(Diagnostic::error(
@@ -52,29 +52,4 @@ fn times(report: &Report) -> String {
     }
     lines.push(format!("{:8.3}  total", report.elapsed_ms()));
     lines.join("\n")
-}
-
-fn table(report: &Report) -> String {
-    let mut text = format!(
-        "{:<28} {:>8} {:>9} {:>9} {:>7} {:>7}  counters\n",
-        "pass", "ms", "insts", "after", "blocks", "after"
-    );
-    for run in report.flat() {
-        text.push_str(&row(run));
-    }
-    text
-}
-
-fn row(run: &Run) -> String {
-    let counters: Vec<String> = run.counters.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    format!(
-        "{:<28} {:>8.3} {:>9} {:>9} {:>7} {:>7}  {}\n",
-        run.name,
-        run.elapsed_ms,
-        run.instructions_before,
-        run.instructions_after,
-        run.blocks_before,
-        run.blocks_after,
-        if run.changed { counters.join(" ") } else { "no change".into() }
-    )
 }

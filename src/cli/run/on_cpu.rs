@@ -68,6 +68,9 @@ fn load(launch: &Launch, mut module: Module, device: &Device) -> Result<Kernel, 
     let choice = TargetChoice::parse("cpu:native")?;
     let code = &launch.command.code;
     let pipeline = compile::pipeline_for(launch.options, &choice)?;
+    if let Some(path) = &code.repro {
+        super::super::repro::write(path, &module, &pipeline, code.fuel)?;
+    }
     let mut printer = super::super::watch::printer(code.print_after.as_deref());
     let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;

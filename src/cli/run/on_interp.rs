@@ -19,6 +19,9 @@ pub fn run(
     let start = Instant::now();
     let code = &launch.command.code;
     let pipeline = compile::pipeline_for_interpreter(launch.options)?;
+    if let Some(path) = &code.repro {
+        super::super::repro::write(path, &module, &pipeline, code.fuel)?;
+    }
     let mut printer = super::super::watch::printer(code.print_after.as_deref());
     let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
