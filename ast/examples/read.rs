@@ -1,10 +1,10 @@
 //! Times the parts of reading, one line each, for a JSON file and for the same functions as a callable library:
-//! `cargo run --release -p luisac-ast --features testing --example read -- FILE.json`.
+//! `cargo run --release -p luisac-ast --example read -- FILE.json`.
 
 use std::time::{Duration, Instant};
 
 use luisac_ast::binary::{self, Layout};
-use luisac_ast::{check, json, testing};
+use luisac_ast::{check, json};
 
 /// Every part is run this often; the fastest run counts.
 const RUNS: usize = 5;
@@ -17,7 +17,9 @@ fn main() {
         let (found, time) = best(|| check::check(&library));
         assert!(!found.has_errors(), "{path}: {found}");
         row("check::check", bytes.len(), time);
-        let file = testing::as_callable_library(&library, Layout::B);
+        let named: Vec<_> = library.kernels().map(|(id, _)| (id, "kernel")).collect();
+        let file = binary::assemble(library.clone(), Layout::B, &named)
+            .unwrap_or_else(|e| panic!("{path}: {e}"));
         let bytes = binary::write(&file).unwrap_or_else(|e| panic!("{path}: {e}"));
         let (_, time) = best(|| binary::read(&bytes).unwrap_or_else(|e| panic!("{path}: {e}")));
         row("binary::read", bytes.len(), time);

@@ -36,9 +36,7 @@ pub enum Numbering {
 }
 
 impl Numbering {
-    /// Number of operations.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(self) -> usize {
+    fn len(self) -> usize {
         match self {
             Numbering::A => 229,
             Numbering::B => 363,
@@ -54,8 +52,7 @@ impl Numbering {
         }
     }
 
-    /// The number of an operation, if there was it.
-    pub fn number(self, op: CallOp) -> Option<u16> {
+    fn number(self, op: CallOp) -> Option<u16> {
         match self {
             Numbering::A => op.number_a(),
             Numbering::B => op.number_b(),

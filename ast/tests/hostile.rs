@@ -8,7 +8,7 @@ use luisac_ast::binary::{self, CallableLibrary, Layout, codes as wrong};
 use luisac_ast::check;
 use luisac_ast::diagnostic::{Code, Diagnostics};
 use luisac_ast::json::{self, Dialect, codes};
-use luisac_ast::model::{Callee, ExprKind, FunctionId};
+use luisac_ast::model::{Callee, ExprKind, FunctionId, Library};
 use luisac_ast::testing::{self, Form, Options};
 
 thread_local! {
@@ -49,7 +49,14 @@ fn peak_of<T>(run: impl FnOnce() -> T) -> (T, usize) {
 
 fn small_library(form: Form, layout: Layout) -> CallableLibrary {
     let library = testing::library(&Options { seed: 3, size: 3, form });
-    testing::as_callable_library(&library, layout)
+    assembled(library, layout)
+}
+
+/// All functions with a name each.
+fn assembled(library: Library, layout: Layout) -> CallableLibrary {
+    let names: Vec<String> = library.functions.keys().map(|id| id.to_string()).collect();
+    let named: Vec<_> = library.functions.keys().zip(names.iter().map(String::as_str)).collect();
+    binary::assemble(library, layout, &named).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn written(file: &CallableLibrary) -> Vec<u8> {
@@ -169,7 +176,7 @@ fn what_follows_a_library_is_refused() {
 fn with_a_call() -> (CallableLibrary, FunctionId) {
     for seed in 0.. {
         let library = testing::library(&Options { seed, size: 30, form: Form::BinaryB });
-        let file = testing::as_callable_library(&library, Layout::B);
+        let file = assembled(library, Layout::B);
         let called = file.records.values().find_map(|r| r.callees.first().copied());
         if let Some(callee) = called {
             return (file, callee);

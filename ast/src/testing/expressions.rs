@@ -298,14 +298,14 @@ impl Generator {
 
     /// The number of a type, a text or a function.
     fn number_of_something(&mut self) -> Option<ExprId> {
+        // Callable libraries hold neither texts nor addresses of functions.
         let kind = match self.random.below(3) {
             0 => ExprKind::TypeId(self.types.data(&mut self.random)),
-            1 if !self.form.is_binary() => {
+            _ if self.form.is_binary() => return None,
+            1 => {
                 let text = self.text();
                 ExprKind::StringId(self.function.add_text(&text))
             }
-            // Callable libraries do not say which function they mean.
-            _ if self.form.is_binary() => ExprKind::FuncRef(None.into()),
             _ => ExprKind::FuncRef(self.any_callable(|_| true)?.into()),
         };
         Some(self.push(TypeId::U64, kind))

@@ -14,12 +14,10 @@ mod calls;
 mod expressions;
 mod functions;
 mod random;
-mod record;
 mod statements;
 mod types;
 
 pub use random::Random;
-pub use record::as_callable_library;
 
 use crate::callops::{CallOp, Group};
 use crate::model::{

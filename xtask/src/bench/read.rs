@@ -104,7 +104,7 @@ fn peak_memory(process: u32) -> Option<u64> {
 /// The parts of it, inside one process, for JSON and for the same kernels as callable libraries.
 fn phases(folder: &Path, sizes: impl Iterator<Item = u64>) -> Result<()> {
     say("building the reader's own measurement (release)");
-    let example = ["--release", "-p", "luisac-ast", "--features", "testing", "--example", "read"];
+    let example = ["--release", "-p", "luisac-ast", "--example", "read"];
     status(&mut cargo(&[&["build"], &example[..]].concat()))?;
     for len in sizes {
         let file = input(folder, len)?;
