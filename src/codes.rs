@@ -24,6 +24,10 @@ luisac_ast::codes! {
     UNKNOWN_CODE = 1214 "there is no such code", "Codes look like L0001.", "Copy the code from a diagnostic.";
     NOT_VERIFIED = 1215 "the XIR is not valid", "The verifier found that the module breaks an invariant of XIR.", "Mend the XIR text; if luisac wrote it, report a bug with the input.";
     BAD_FLAG = 1216 "a flag's value cannot be read", "The value of a flag does not have the form that the flag takes.", "`luisac help COMMAND` shows the form.";
+    NO_SUCH_CALLABLE = 1217 "there is no such callable", "`--callable` names a callable that the input does not hold.", "Use one of the names that `luisac inspect` lists.";
+    KERNELS_ONLY = 1218 "a target holds kernels only", "`--callable` takes a function that is no kernel. Targets start kernels; a callable by itself can be checked and written as pseudo-code or XIR.", "Leave `--callable` away, or add `--emit ast,xir`.";
+    UNKNOWN_LINT = 1219 "there is no such lint", "`-W`, `-A` and `-D` take the name of a lint, of a group of lints, `all`, or `warnings`.", "`luisac explain lints` lists them.";
+    NO_TARGET = 1220 "a target is needed", "Everything but pseudo-code and XIR as lowered depends on the target.", "Add `--target T`; `luisac targets` lists what there is.";
     NOT_FAILING = 1240 "the input does not fail", "`reduce` makes an input smaller as long as it fails, so it must fail as it is.", "Check the command or the passes, and the number of threads and the seed that the interpreter uses.";
     CANNOT_START = 1241 "a command cannot be started", "The command given to `--keep` is run by the system's shell, which cannot be started.", "Check that there is a shell.";
     NOT_A_REPORT = 1242 "this is no pass report", "`luisac report` reads the JSON that `--report FILE.json` writes.", "Write the report again with this version.";
@@ -58,6 +62,8 @@ pub fn is_usage(code: Code) -> bool {
         BAD_REPORT,
         UNKNOWN_CODE,
         BAD_FLAG,
+        UNKNOWN_LINT,
+        NO_TARGET,
     ]
     .contains(&code)
 }

@@ -11,18 +11,20 @@ mod literals;
 mod nodes;
 mod record;
 mod sort;
+mod together;
 mod writer;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 pub use assemble::assemble;
+pub use together::{Together, read_together};
 pub use writer::write;
 
 use crate::callops::CallOp;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{ExprId, FunctionId, FunctionTag, Library, StmtId, VariableId};
 
-use cursor::{Cursor, Wrong};
+use cursor::{Cursor, Read, Wrong};
 
 /// A numbering of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -174,7 +176,17 @@ pub fn read(bytes: &[u8]) -> Result<CallableLibrary, Diagnostics> {
     Err(Diagnostic::error(wrong.code, wrong.message).at_offset(wrong.offset).into())
 }
 
-fn read_as(bytes: &[u8], layout: Layout) -> Result<CallableLibrary, Wrong> {
+/// What a file starts with.
+struct Header<'a> {
+    /// Behind the header.
+    cursor: Cursor<'a>,
+    /// How many of the functions, the first ones, have names.
+    named: usize,
+    /// Of all functions.
+    hashes: Vec<u64>,
+}
+
+fn header(bytes: &[u8]) -> Read<Header<'_>> {
     let mut cursor = Cursor::new(bytes);
     let named = cursor.count(8)?;
     let inline = cursor.count(8)?;
@@ -182,7 +194,11 @@ fn read_as(bytes: &[u8], layout: Layout) -> Result<CallableLibrary, Wrong> {
     for _ in 0..named + inline {
         hashes.push(cursor.u64()?);
     }
-    let mut reader = record::Reader::new(cursor, layout, &hashes);
+    Ok(Header { cursor, named, hashes })
+}
+
+/// Reads the functions of a file up to its end.
+fn read_records(reader: &mut record::Reader<'_>, named: usize, hashes: &[u64]) -> Read<()> {
     for (i, hash) in hashes.iter().enumerate() {
         let at = reader.cursor.at;
         if reader.cursor.u64()? != *hash {
@@ -195,11 +211,19 @@ fn read_as(bytes: &[u8], layout: Layout) -> Result<CallableLibrary, Wrong> {
         let name = if i < named { Some(reader.cursor.string()?) } else { None };
         reader.record(*hash, name)?;
     }
-    let at = reader.cursor.at;
-    if at < bytes.len() {
-        let message = format!("{} bytes are left after the last function", bytes.len() - at);
-        return Err(Wrong::new(codes::TRAILING, at, message));
+    match reader.cursor.left() {
+        0 => Ok(()),
+        left => {
+            let message = format!("{left} bytes are left after the last function");
+            Err(Wrong::new(codes::TRAILING, reader.cursor.at, message))
+        }
     }
+}
+
+fn read_as(bytes: &[u8], layout: Layout) -> Result<CallableLibrary, Wrong> {
+    let Header { cursor, named, hashes } = header(bytes)?;
+    let mut reader = record::Reader::new(cursor, layout, &hashes);
+    read_records(&mut reader, named, &hashes)?;
     let (named, inline) = hashes.split_at(named);
     let mut file = sort::sorted(reader, layout, named, inline)?;
     let mut kernels = file.library.functions.iter().filter(|(_, f)| f.tag == FunctionTag::Kernel);

@@ -17,6 +17,7 @@ pub mod diagnostic;
 pub mod hash;
 pub mod json;
 pub mod layout;
+pub mod link;
 pub mod lint;
 pub mod model;
 pub mod place;
@@ -58,6 +59,7 @@ pub fn code_tables() -> Vec<&'static [diagnostic::CodeInfo]> {
         binary::codes::CODES,
         check::codes::CODES,
         lint::codes::CODES,
+        link::codes::CODES,
         builder::CODES,
     ]
 }

@@ -18,6 +18,7 @@ pub use levels::{Level, Levels, UnknownLint};
 
 use crate::check;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, remedy};
+use crate::link;
 use crate::model::{Function, FunctionId, Library};
 use crate::place::{Locator, Node, Place};
 
@@ -51,6 +52,7 @@ pub static LINTS: &[Lint] = &[
     lint("shift-out-of-range", codes::SHIFT_OUT_OF_RANGE, &["arithmetic"]),
     lint("unportable", check::codes::UNPORTABLE, &[]),
     lint("unreachable-statement", codes::UNREACHABLE_STATEMENT, &["control-flow", "unused"]),
+    lint("unresolved-external", link::codes::UNRESOLVED, &[]),
     lint("unused-argument", codes::UNUSED_ARGUMENT, &["unused"]),
     lint("unused-callable", codes::UNUSED_CALLABLE, &["unused"]),
     lint("unwritten-shared", codes::UNWRITTEN_SHARED, &["unused"]),

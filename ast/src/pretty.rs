@@ -12,9 +12,12 @@ mod tests;
 mod types;
 mod values;
 
+use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::{Binding, Function, FunctionId, FunctionTag, Library, VariableTag};
+use crate::model::{
+    Binding, Callee, ExprKind, Function, FunctionId, FunctionTag, Library, VariableTag,
+};
 use crate::types::TypeId;
 
 use names::{Names, function_names};
@@ -27,14 +30,40 @@ const NAMES_A_LINE: usize = 12;
 
 /// The library as pseudo-code.
 pub fn print(library: &Library) -> String {
+    let all: Vec<FunctionId> = library.functions.keys().collect();
+    print_only(library, &all)
+}
+
+/// As [`print`], of some functions and what they call.
+pub fn print_only(library: &Library, functions: &[FunctionId]) -> String {
     let mut printer = Printer { library, functions: function_names(library), out: String::new() };
     printer.structures();
     printer.externals();
     printer.constants();
-    for id in library.functions.keys() {
+    let wanted = with_callees(library, functions);
+    for id in library.functions.keys().filter(|id| wanted[*id]) {
         printer.function(id);
     }
     printer.out
+}
+
+/// The functions and what they call; callers come after their callees.
+fn with_callees(library: &Library, functions: &[FunctionId]) -> SecondaryMap<FunctionId, bool> {
+    let mut wanted = SecondaryMap::new();
+    for id in functions {
+        wanted[*id] = true;
+    }
+    for (id, function) in library.functions.iter().rev().filter(|_| !functions.is_empty()) {
+        if !wanted[id] {
+            continue;
+        }
+        for expr in function.exprs.values() {
+            if let ExprKind::Call { callee: Callee::Function(callee), .. } = expr.kind {
+                wanted[callee] = true;
+            }
+        }
+    }
+    wanted
 }
 
 struct Printer<'a> {

@@ -10,6 +10,7 @@ use dump::dumps;
 use luisac_ast::binary::{self, CallableLibrary};
 use luisac_ast::check;
 use luisac_ast::json;
+use luisac_ast::model::FunctionId;
 
 fn files() -> Vec<PathBuf> {
     let Some(corpus) = support::corpus() else { return Vec::new() };
@@ -129,6 +130,47 @@ fn a_missing_callee_is_named() {
     let errors = binary::read(&bytes).expect_err("must be refused");
     assert_eq!(errors.0[0].code, binary::codes::MISSING_CALLEE, "{errors}");
     assert!(errors.0[0].offset.is_some());
+}
+
+/// A library cut in two files is refused alone and whole together, whichever comes first.
+#[test]
+fn a_missing_callee_is_taken_from_another_library() {
+    let mut tried = 0;
+    for (path, _, whole) in readable() {
+        let halves = |first: bool| {
+            let mut half = whole.clone();
+            let calls = |id: &FunctionId| !whole.records[*id].callees.is_empty();
+            half.named.retain(|id| calls(id) == first);
+            half.inline.retain(|id| calls(id) == first);
+            (half.named.len() + half.inline.len(), binary::write(&half).expect("can be written"))
+        };
+        let ((callers, upper), (helpers, lower)) = (halves(true), halves(false));
+        if callers == 0 || helpers == 0 {
+            continue;
+        }
+        tried += 1;
+        let errors = binary::read(&upper).expect_err("a callee is missing");
+        assert_eq!(errors.0[0].code, binary::codes::MISSING_CALLEE, "{errors}");
+        for files in [[&upper[..], &lower[..]], [&lower[..], &upper[..]]] {
+            let together = binary::read_together(&files)
+                .unwrap_or_else(|(file, e)| panic!("{}: {file}: {e}", path.display()));
+            assert!(!check::check(&together.library).has_errors(), "{}", path.display());
+            let names = |library: &luisac_ast::Library| {
+                let mut names: Vec<_> =
+                    library.functions.values().map(|f| f.name.clone()).collect();
+                names.sort();
+                names
+            };
+            assert_eq!(names(&together.library), names(&whole.library), "{}", path.display());
+            let from_first = together.origins.values().filter(|file| **file == 0).count();
+            assert_eq!(from_first, if files[0] == upper { callers } else { helpers });
+        }
+        // What nobody has is still missing.
+        let (file, errors) = binary::read_together(&[&lower, &upper[..upper.len() - 1]])
+            .expect_err("the second one is cut");
+        assert_eq!(file, 1, "{errors}");
+    }
+    assert!(tried > 0 || readable().is_empty());
 }
 
 #[test]

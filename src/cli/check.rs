@@ -2,11 +2,15 @@
 
 use super::messages::{Failure, Messages};
 use super::options::CheckCommand;
+use super::read::read_options;
 use luisac::driver::input::{self, Input};
+use luisac::driver::program;
 
 /// Reads and validates all inputs; goes on after a failure.
 pub fn run(command: &CheckCommand, messages: &Messages) -> Result<(), Failure> {
-    let files = input::expand(&command.input.inputs).map_err(|d| messages.fail(d, None))?;
+    let flags = &command.input;
+    let options = read_options(&flags.read, &flags.callable, messages)?;
+    let files = input::expand(&flags.inputs).map_err(|d| messages.fail(d, None))?;
     let mut failed = false;
     for file in &files {
         let input = match Input::read(file) {
@@ -17,8 +21,11 @@ pub fn run(command: &CheckCommand, messages: &Messages) -> Result<(), Failure> {
                 continue;
             }
         };
-        let checked = input.module().and_then(|(module, warnings)| {
-            super::compile::choose(&module, &command.input.entry)?;
+        let checked = program::module(&input, &options).and_then(|(module, warnings)| {
+            // A library of callables is right without a kernel.
+            if !flags.entry.is_empty() {
+                super::compile::choose(&module, &flags.entry)?;
+            }
             Ok(warnings)
         });
         match checked {

@@ -2,6 +2,7 @@
 
 use super::options::{self, BoundsOption, MathOption};
 use luisac::codes;
+use luisac::driver::compile::check_block;
 use luisac::driver::options::CodeOptions;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::Diagnostic;
@@ -10,10 +11,13 @@ use luisac_targets::OptLevel;
 /// The driver's options of these flags.
 ///
 /// # Errors
-/// `L1216` for a `--define` without `=`.
+/// `L1216` for a `--define` without `=`, `L1208` for a block that cannot be.
 pub fn code_options(flags: &options::CodeOptions) -> Result<CodeOptions, Diagnostic> {
     let defines: Result<Vec<_>, _> = flags.define.iter().map(|d| split(d, "--define")).collect();
     let defines = defines.map_err(|message| Diagnostic::error(codes::BAD_FLAG, message))?;
+    if let Some(block) = flags.block {
+        check_block(block)?;
+    }
     Ok(CodeOptions {
         opt_level: match flags.opt_level {
             0 => OptLevel::O0,

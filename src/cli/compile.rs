@@ -4,12 +4,14 @@ use super::code_options::code_options;
 use super::messages::{Failure, Messages};
 use super::options::{CompileCommand, Emit};
 use super::output::{self, Destination, file_name};
+use super::read::read_options;
 use super::run::parse_define;
 use super::{repro, watch};
 use luisac::codes;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
+use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_targets::Artifact;
 use luisac_xir::{FunctionId, Module, text};
@@ -28,6 +30,7 @@ struct Output {
 struct Job<'a> {
     command: &'a CompileCommand,
     options: &'a CodeOptions,
+    read: &'a ReadOptions,
     targets: &'a [TargetChoice],
     messages: &'a Messages,
 }
@@ -41,6 +44,8 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
     for target in &targets {
         compile::pipeline_for(&options, target).map_err(|d| messages.fail(d, None))?;
     }
+    check_emit(command).map_err(|d| messages.fail(d, None))?;
+    let read = read_options(&command.input.read, &command.input.callable, messages)?;
     let files = input::expand(&command.input.inputs).map_err(|d| messages.fail(d, None))?;
     if command.code.repro.is_some() && files.len() * targets.len() > 1 {
         let message = "`--repro` writes one file, and there are several inputs or targets";
@@ -48,7 +53,7 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
             .with_help("give the input and the target that fail");
         return Err(messages.fail(diagnostic, None));
     }
-    let job = Job { command, options: &options, targets: &targets, messages };
+    let job = Job { command, options: &options, read: &read, targets: &targets, messages };
     let results = job.all(&files);
     let mut outputs = Vec::new();
     let mut failed = false;
@@ -61,6 +66,24 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
     }
     job.write(&files, outputs)?;
     if failed { Err(Failure::Input) } else { Ok(()) }
+}
+
+/// What depends on a target needs one, and a callable by itself is nothing that a target holds.
+fn check_emit(command: &CompileCommand) -> Result<(), Diagnostic> {
+    let free = |kind: &Emit| matches!(kind, Emit::Ast | Emit::Xir);
+    let by_target = command.emit.is_empty() || !command.emit.iter().all(free);
+    if by_target && command.target.is_empty() {
+        let message = "what is to be emitted depends on the target";
+        return Err(Diagnostic::error(codes::NO_TARGET, message)
+            .with_help("add `--target T`; `luisac targets` lists what there is"));
+    }
+    let code = command.emit.is_empty() || command.emit.iter().any(|kind| kind.is_code());
+    if code && !command.input.callable.is_empty() {
+        let message = "a callable by itself is nothing that a target could start";
+        return Err(Diagnostic::error(codes::KERNELS_ONLY, message)
+            .with_help("add `--emit ast`, `--emit xir` or `--emit xir-opt`"));
+    }
+    Ok(())
 }
 
 impl Job<'_> {
@@ -82,11 +105,20 @@ impl Job<'_> {
     }
 
     fn outputs(&self, input: &Input) -> Result<Vec<Output>, Diagnostics> {
-        let (mut module, warnings) = input.module()?;
-        self.messages.show_all(&warnings, Some(input));
-        let kernels = choose(&module, &self.command.input.entry)?;
-        compile::specialise(&mut module, self.options, parse_define)?;
         let mut outputs = Vec::new();
+        if self.command.emit.contains(&Emit::Ast) {
+            outputs.push(self.pseudo_code(input)?);
+            if self.command.emit.iter().all(|kind| *kind == Emit::Ast) {
+                return Ok(outputs);
+            }
+        }
+        let (mut module, warnings) = program::module(input, self.read)?;
+        self.messages.show_all(&warnings, Some(input));
+        let kernels = match self.read.callables.is_empty() {
+            true => choose(&module, &self.command.input.entry)?,
+            false => Vec::new(),
+        };
+        compile::specialise(&mut module, self.options, parse_define)?;
         if self.command.emit.contains(&Emit::Xir) {
             outputs.push(Output {
                 name: format!("{}.xir", file_name(&input.stem)),
@@ -103,6 +135,21 @@ impl Job<'_> {
             self.target(input, module, &kernels, choice, &mut outputs)?;
         }
         Ok(outputs)
+    }
+
+    /// The input as pseudo-code, linked and reduced to what was asked for.
+    fn pseudo_code(&self, input: &Input) -> Result<Output, Diagnostics> {
+        let program = program::program(input, self.read)?;
+        // Whoever asks for more hears the warnings with that.
+        if self.command.emit.iter().all(|kind| *kind == Emit::Ast) {
+            self.messages.show_all(&program.warnings, Some(input));
+        }
+        let names = [&self.command.input.entry[..], &self.command.input.callable[..]].concat();
+        Ok(Output {
+            name: format!("{}.ast", file_name(&input.stem)),
+            is_artifact: false,
+            bytes: program.pseudo_code(&names)?.into_bytes(),
+        })
     }
 
     fn target(
@@ -135,11 +182,7 @@ impl Job<'_> {
             });
         }
         let wants = |kind| self.command.emit.contains(&kind);
-        if !self.command.emit.is_empty()
-            && !wants(Emit::Artifact)
-            && !wants(Emit::LlvmIr)
-            && !wants(Emit::Asm)
-        {
+        if !self.command.emit.is_empty() && !self.command.emit.iter().any(|kind| kind.is_code()) {
             return Ok(());
         }
         let mut emit = compile::emit_options(input, self.options, choice);

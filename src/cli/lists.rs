@@ -1,12 +1,17 @@
-//! What there is: `passes`, `targets`, `devices`, `explain`.
+//! What there is: `passes`, `targets`, `devices`.
 
 use super::messages::{Failure, Messages, print};
 use super::options::ListCommand;
 use luisac::codes;
-use luisac_ast::diagnostic::{Code, Diagnostic};
+use luisac_ast::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 
-fn show(messages: &Messages, as_json: bool, value: Value, table: String) -> Result<(), Failure> {
+pub(super) fn show(
+    messages: &Messages,
+    as_json: bool,
+    value: Value,
+    table: String,
+) -> Result<(), Failure> {
     let text = if as_json { format!("{value:#}\n") } else { table };
     print(text.as_bytes()).map_err(|e| {
         messages.fail(
@@ -70,19 +75,4 @@ pub fn devices(command: &ListCommand, messages: &Messages) -> Result<(), Failure
         "cpu     this machine's processor, {threads} threads\ninterp  the XIR interpreter\n"
     );
     show(messages, command.json, value, table)
-}
-
-/// `luisac explain`.
-pub fn explain(code: &str, messages: &Messages) -> Result<(), Failure> {
-    let Some(info) = Code::parse(code).and_then(codes::find) else {
-        let diagnostic =
-            Diagnostic::error(codes::UNKNOWN_CODE, format!("there is no code `{code}`"))
-                .with_help("codes look like L0001; copy one from a diagnostic");
-        return Err(messages.fail(diagnostic, None));
-    };
-    let text = format!(
-        "{}: {}\n\n{}\n\nWhat to do: {}\n",
-        info.code, info.title, info.explanation, info.remedy
-    );
-    show(messages, false, Value::Null, text)
 }

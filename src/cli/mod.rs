@@ -3,12 +3,14 @@
 mod check;
 mod code_options;
 mod compile;
+mod explain;
 mod inspect;
 mod lists;
 mod messages;
 mod opt;
 pub mod options;
 mod output;
+mod read;
 mod reduce;
 mod report;
 mod repro;
@@ -40,7 +42,7 @@ fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
         Command::Opt(command) => opt::run(command, messages),
         Command::Reduce(command) => reduce::run(command, messages),
         Command::Report(command) => report::run(command, messages),
-        Command::Explain(command) => lists::explain(&command.code, messages),
+        Command::Explain(command) => explain::run(&command.code, messages),
         Command::Passes(command) => lists::passes(command, messages),
         Command::Targets(command) => lists::targets(command, messages),
         Command::Devices(command) => lists::devices(command, messages),

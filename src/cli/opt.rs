@@ -2,10 +2,12 @@
 
 use super::messages::{Failure, Messages};
 use super::options::OptCommand;
+use super::read::read_options;
 use super::{output, repro, watch};
 use luisac::driver::compile::{self, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
+use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::Diagnostics;
 use luisac_passes::Pipeline;
 use luisac_xir::text;
@@ -13,12 +15,18 @@ use std::path::Path;
 
 /// Runs the passes asked for and prints the module.
 pub fn run(command: &OptCommand, messages: &Messages) -> Result<(), Failure> {
+    let options = read_options(&command.read, &command.callable, messages)?;
     let input = Input::read(&command.file).map_err(|d| messages.fail(d, None))?;
-    optimise(command, messages, &input).map_err(|d| messages.fail(d, Some(&input)))
+    optimise(command, messages, &input, &options).map_err(|d| messages.fail(d, Some(&input)))
 }
 
-fn optimise(command: &OptCommand, messages: &Messages, input: &Input) -> Result<(), Diagnostics> {
-    let (mut module, warnings) = input.module()?;
+fn optimise(
+    command: &OptCommand,
+    messages: &Messages,
+    input: &Input,
+    options: &ReadOptions,
+) -> Result<(), Diagnostics> {
+    let (mut module, warnings) = program::module(input, options)?;
     messages.show_all(&warnings, Some(input));
     let flags = &command.pipeline;
     if let Some(text) = &flags.passes {

@@ -1,6 +1,7 @@
 //! The one declaration of the command line: help, completions and man pages come from it.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use luisac_ast::lint::Level;
 use std::path::PathBuf;
 
 /// Ahead-of-time compiler for LuisaCompute kernels.
@@ -87,6 +88,69 @@ pub struct InputOptions {
     /// Take this kernel only; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub entry: Vec<String>,
+    /// Take this callable instead of the kernels; may be repeated.
+    #[arg(long, value_name = "NAME", conflicts_with = "entry")]
+    pub callable: Vec<String>,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+/// What belongs to an input beside its own content.
+#[derive(Debug, Args)]
+pub struct ReadOptions {
+    /// Link the callables of this input, by name and by hash; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub lib: Vec<PathBuf>,
+    #[command(flatten)]
+    pub lints: LintFlags,
+}
+
+/// `-W`, `-A` and `-D` in the order in which they stand: later ones win.
+#[derive(Clone, Debug, Default)]
+pub struct LintFlags(pub Vec<(Level, String)>);
+
+/// Identifier, letter, level and help of each flag.
+const LINT_FLAGS: [(&str, char, Level, &str); 3] = [
+    ("warn", 'W', Level::Warn, "Warn of this lint or group; `luisac explain lints` lists them"),
+    ("allow", 'A', Level::Allow, "Say nothing of this lint or group"),
+    ("deny", 'D', Level::Deny, "Make an error of this lint or group, such as `warnings`"),
+];
+
+impl Args for LintFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        LINT_FLAGS.into_iter().fold(command, |command, (name, letter, _, help)| {
+            command.arg(
+                clap::Arg::new(name)
+                    .short(letter)
+                    .long(name)
+                    .value_name("LINT")
+                    .action(clap::ArgAction::Append)
+                    .help(help),
+            )
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for LintFlags {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let mut found = Vec::new();
+        for (name, _, level, _) in LINT_FLAGS {
+            let words = matches.get_many::<String>(name).into_iter().flatten();
+            let places = matches.indices_of(name).into_iter().flatten();
+            found.extend(places.zip(words).map(|(place, word)| (place, level, word.clone())));
+        }
+        found.sort_by_key(|(place, ..)| *place);
+        Ok(Self(found.into_iter().map(|(_, level, word)| (level, word)).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// How a kernel is compiled.
@@ -150,8 +214,8 @@ pub enum BoundsOption {
 pub struct CompileCommand {
     #[command(flatten)]
     pub input: InputOptions,
-    /// Targets, such as `ptx:sm_90` or `cpu:x86-64-v3`.
-    #[arg(long, required = true, value_name = "T", value_delimiter = ',')]
+    /// Targets, such as `ptx:sm_90` or `cpu:x86-64-v3`; needed for all but `--emit ast,xir`.
+    #[arg(long, required_unless_present = "emit", value_name = "T", value_delimiter = ',')]
     pub target: Vec<String>,
     /// A file if there is one output, a folder otherwise, `-` for standard output.
     #[arg(short, long, value_name = "PATH")]
@@ -171,6 +235,8 @@ pub struct CompileCommand {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Emit {
+    /// The input as pseudo-code.
+    Ast,
     /// XIR as lowered.
     Xir,
     /// XIR after the pipeline.
@@ -183,6 +249,13 @@ pub enum Emit {
     Artifact,
 }
 
+impl Emit {
+    /// What the emitter of a target makes.
+    pub fn is_code(self) -> bool {
+        matches!(self, Emit::LlvmIr | Emit::Asm | Emit::Artifact)
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct RunCommand {
     /// The kernel's file; `-` is standard input.
@@ -191,6 +264,8 @@ pub struct RunCommand {
     /// Take this kernel.
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
+    #[command(flatten)]
+    pub read: ReadOptions,
     /// Number of threads on each axis.
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dispatch)]
     pub dispatch: [u32; 3],
@@ -239,6 +314,8 @@ pub struct InspectCommand {
     /// JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub read: ReadOptions,
 }
 
 #[derive(Debug, Args)]
@@ -249,6 +326,11 @@ pub struct OptCommand {
     /// Where the XIR goes; standard output by default.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Take this callable instead of the kernels; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub callable: Vec<String>,
+    #[command(flatten)]
+    pub read: ReadOptions,
     #[command(flatten)]
     pub pipeline: OptPipeline,
 }
@@ -338,7 +420,7 @@ pub enum ReportAction {
 
 #[derive(Debug, Args)]
 pub struct ExplainCommand {
-    /// A code such as `L0123`.
+    /// A code such as `L0123`, the name of a lint, or `lints` for a list of them.
     pub code: String,
 }
 

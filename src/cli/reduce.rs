@@ -5,6 +5,7 @@ use super::options::ReduceCommand;
 use super::{output, repro};
 use luisac::codes;
 use luisac::driver::input::Input;
+use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_passes::{Pipeline, judge, reduce};
 use luisac_xir::Module;
@@ -22,7 +23,7 @@ pub fn run(command: &ReduceCommand, messages: &Messages) -> Result<(), Failure> 
 }
 
 fn shrink(command: &ReduceCommand, messages: &Messages, input: &Input) -> Result<(), Diagnostics> {
-    let (module, warnings) = input.module()?;
+    let (module, warnings) = program::module(input, &ReadOptions::default())?;
     messages.show_all(&warnings, Some(input));
     let pipeline = Pipeline::parse(&command.passes)?;
     let mut test = Test::new(command)?;

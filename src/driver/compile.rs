@@ -52,7 +52,8 @@ pub fn specialise(
     let kernels: Vec<FunctionId> = module.kernels().collect();
     for kernel in kernels {
         if let Some(block) = options.block {
-            set_block(module, kernel, block)?;
+            check_block(block)?;
+            module.functions[kernel].kind = FunctionKind::Kernel { block_size: block };
         }
         for (argument, value) in &options.defines {
             let index = find_argument(module, kernel, argument)?;
@@ -71,16 +72,18 @@ pub fn specialise(
     Ok(())
 }
 
-fn set_block(module: &mut Module, kernel: FunctionId, block: [u32; 3]) -> Result<(), Diagnostics> {
+/// Whether a block can have this size.
+///
+/// # Errors
+/// `L1208`.
+pub fn check_block(block: [u32; 3]) -> Result<(), Diagnostic> {
     let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
     if block.contains(&0) || block[2] > 64 || threads > 1024 {
         let message =
             format!("a block of {}x{}x{} threads is out of range", block[0], block[1], block[2]);
         return Err(Diagnostic::error(codes::BLOCK_SIZE, message)
-            .with_help("a block has 1 to 1024 threads, and at most 64 along z")
-            .into());
+            .with_help("a block has 1 to 1024 threads, and at most 64 along z"));
     }
-    module.functions[kernel].kind = FunctionKind::Kernel { block_size: block };
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 
 use crate::codes;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_ast::model::{FunctionId, StmtId};
+use luisac_ast::model::{FunctionId, FunctionTag, StmtId};
 use luisac_ast::{Library, Place, json};
-use luisac_xir::{Module, SourceLoc, from_ast, text, verify};
+use luisac_xir::{Module, SourceLoc, verify};
 use memmap2::Mmap;
 use std::cell::Cell;
 use std::io::Read;
@@ -94,47 +94,14 @@ impl Input {
         &self.bytes
     }
 
-    /// Reads and checks the AST.
-    ///
-    /// # Errors
-    /// All that is wrong with the input; the second part of the success are warnings.
-    pub fn library(&self) -> Result<(Library, Diagnostics), Diagnostics> {
-        let library = self.syntax_tree()?;
-        let found = luisac_ast::check::check(&library);
-        if found.has_errors() { Err(found) } else { Ok((library, found)) }
-    }
-
-    fn syntax_tree(&self) -> Result<Library, Diagnostics> {
+    /// Reads the AST, and gives what has no name the name of the file: kernels, and a callable that the file is about.
+    pub(super) fn syntax_tree(&self) -> Result<Library, Diagnostics> {
         let kept = Cell::new(0);
         let let_go = |end| self.bytes.let_go(kept.replace(end)..end);
-        let library = luisac_ast::read_with(&self.bytes, &let_go)?;
+        let mut library = luisac_ast::read_with(&self.bytes, &let_go)?;
         let_go(self.bytes.len());
+        self.give_names(&mut library);
         Ok(library)
-    }
-
-    /// Reads, checks and lowers to XIR that the verifier passed.
-    ///
-    /// # Errors
-    /// All that is wrong with the input; the second part of the success are warnings.
-    pub fn module(&self) -> Result<(Module, Diagnostics), Diagnostics> {
-        let (mut module, warnings) = match json::detect(self.bytes()) {
-            json::InputKind::XirText => {
-                (text::parse(&String::from_utf8_lossy(self.bytes()))?, Diagnostics::new())
-            }
-            json::InputKind::JsonD0 | json::InputKind::JsonV1 | json::InputKind::BinaryLibrary => {
-                let (library, warnings) = self.library()?;
-                (from_ast::lower(&library, &from_ast::Options::default())?, warnings)
-            }
-            json::InputKind::Unknown => return Err(self.unknown_content().into()),
-        };
-        let kernels: Vec<_> = module.kernels().collect();
-        for kernel in kernels {
-            if module.functions[kernel].name.is_empty() {
-                module.functions[kernel].name = self.stem.clone();
-            }
-        }
-        verified(&module)?;
-        Ok((module, warnings))
     }
 
     /// The JSON pointer of the statement that an instruction comes from.
@@ -150,7 +117,22 @@ impl Input {
         Some(luisac_ast::locate(&library, place))
     }
 
-    fn unknown_content(&self) -> Diagnostic {
+    pub(super) fn give_names(&self, library: &mut Library) {
+        let entry = library.entry;
+        for (id, function) in library.functions.iter_mut() {
+            let is_meant = function.tag == FunctionTag::Kernel || entry == Some(id);
+            if is_meant && function.name.as_deref().is_none_or(str::is_empty) {
+                function.name = Some(self.stem.clone());
+            }
+        }
+    }
+
+    /// What the content looks like.
+    pub fn kind(&self) -> json::InputKind {
+        json::detect(self.bytes())
+    }
+
+    pub(super) fn unknown_content(&self) -> Diagnostic {
         let message = if self.bytes().is_empty() {
             "the input is empty".to_owned()
         } else {

@@ -2,6 +2,6 @@
 
 pub mod compile;
 pub mod input;
-pub mod locate;
 pub mod options;
+pub mod program;
 pub mod render;

@@ -1,7 +1,7 @@
 //! Turns diagnostics into pictures (miette) or JSON lines.
 
-use super::locate::locate;
 use luisac_ast::diagnostic::{Diagnostic, Severity};
+use luisac_ast::{json, lint};
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
     SourceCode, SourceSpan, SpanContents,
@@ -40,6 +40,7 @@ pub fn json_line(diagnostic: &Diagnostic, source: Option<SourceText>) -> String 
     serde_json::json!({
         "code": diagnostic.code.to_string(),
         "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
+        "lint": lint::by_code(diagnostic.code).map(|lint| lint.name),
         "message": diagnostic.message,
         "help": diagnostic.help,
         "input": source.map(|s| s.name),
@@ -60,7 +61,7 @@ fn place(diagnostic: &Diagnostic, source: SourceText) -> Option<std::ops::Range<
             let start = offset.min(length.saturating_sub(1));
             Some(start..(start + 1).min(length))
         }
-        (None, Some(pointer)) => locate(source.bytes, pointer),
+        (None, Some(pointer)) => Some(json::find(source.bytes, pointer)).filter(|r| !r.is_empty()),
         (None, None) => None,
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod case;
 pub mod npy;
+pub mod schema;
 
 use std::ffi::OsStr;
 use std::io::Read;

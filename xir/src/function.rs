@@ -404,6 +404,13 @@ impl Function {
         self.insts[inst].loc = loc;
     }
 
+    /// Changes where each instruction comes from.
+    pub fn map_locs(&mut self, f: impl Fn(SourceLoc) -> SourceLoc) {
+        for data in self.insts.values_mut() {
+            data.loc = f(data.loc);
+        }
+    }
+
     /// The result value, if there is one.
     pub fn result(&self, inst: InstId) -> Option<ValueId> {
         self.insts[inst].result.expand()

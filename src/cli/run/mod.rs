@@ -12,11 +12,13 @@ use super::compile::choose;
 use super::messages::{Failure, Messages};
 use super::options::{DeviceOption, RunCommand};
 use super::output;
+use super::read::read_options;
 use argument::{Actual, Formal};
 use luisac::codes;
 use luisac::driver::compile;
 use luisac::driver::input::Input;
 use luisac::driver::options::CodeOptions;
+use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_xir::{FunctionId, Module, TypeTable};
 use std::path::Path;
@@ -55,8 +57,9 @@ pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
         messages.show(&diagnostic, None);
         return Err(Failure::Missing);
     }
+    let read = read_options(&command.read, &[], messages)?;
     let input = Input::read(&command.input).map_err(|d| messages.fail(d, None))?;
-    let outcome = run_input(command, &options, messages, &input);
+    let outcome = run_input(command, &options, messages, &input, &read);
     outcome.map_err(|diagnostics| messages.fail(diagnostics, Some(&input)))
 }
 
@@ -65,8 +68,9 @@ fn run_input(
     options: &CodeOptions,
     messages: &Messages,
     input: &Input,
+    read: &ReadOptions,
 ) -> Result<(), Diagnostics> {
-    let (mut module, warnings) = input.module()?;
+    let (mut module, warnings) = program::module(input, read)?;
     messages.show_all(&warnings, Some(input));
     let entries: Vec<String> = command.entry.iter().cloned().collect();
     let kernels = choose(&module, &entries)?;

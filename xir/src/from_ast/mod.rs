@@ -75,7 +75,7 @@ pub fn lower(library: &Library, options: &Options) -> Result<Module, Diagnostics
             return Err(error.into());
         }
     }
-    lower_roots(library, &roots, options)
+    lower_from(library, &roots, options)
 }
 
 /// Lowers every kernel and callable of a library, called or not: for libraries of callables.
@@ -84,10 +84,14 @@ pub fn lower(library: &Library, options: &Options) -> Result<Module, Diagnostics
 /// As [`lower`].
 pub fn lower_all(library: &Library, options: &Options) -> Result<Module, Diagnostics> {
     let roots: Vec<FunctionId> = library.functions.keys().collect();
-    lower_roots(library, &roots, options)
+    lower_from(library, &roots, options)
 }
 
-fn lower_roots(
+/// Lowers some functions of a library, whatever they are, and what they call.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_from(
     library: &Library,
     roots: &[FunctionId],
     options: &Options,
