@@ -7,7 +7,7 @@ use crate::json;
 use crate::model::{Callee, ExprKind, FunctionTag, Library};
 
 /// A function that calls `callee` with its first argument and returns what that gives; a kernel drops it. Types: 0 uint,
-/// 1 void, 2 a structure that differs from input to input, 3 float.
+/// 1 void, 2 float, 3 a structure that differs from input to input.
 fn part(name: &str, tag: &str, callee: Option<&str>, member: u32, addend: &str) -> Part {
     let externals = callee.map_or(String::new(), |callee| {
         format!(r#""external_functions":[{{"name":"{callee}","return_type":0,"argument_types":[0],"argument_usages":["READ"]}}],"#)
@@ -29,8 +29,8 @@ fn part(name: &str, tag: &str, callee: Option<&str>, member: u32, addend: &str) 
         _ => (r#""return_type":0,"#, format!(r#"{{"tag":"RETURN","expression":{value}}}"#)),
     };
     let text = format!(
-        r#"{{"types":[{{"tag":"UINT32"}},null,{{"tag":"STRUCTURE","alignment":4,"members":[{member}]}},{{"tag":"FLOAT32"}}],
-        {externals}"functions":[{{"tag":"{tag}","arguments":[0],"variables":[{{"tag":"ARGUMENT","type":0}},{{"tag":"LOCAL","type":2}}],
+        r#"{{"types":[{{"tag":"UINT32"}},null,{{"tag":"FLOAT32"}},{{"tag":"STRUCTURE","alignment":4,"members":[{member}]}}],
+        {externals}"functions":[{{"tag":"{tag}","arguments":[0],"variables":[{{"tag":"ARGUMENT","type":0}},{{"tag":"LOCAL","type":3}}],
         "curve_bases":[],"constants":[],{shape}"body":{{"tag":"SCOPE","statements":[{end}]}}}}],"entry":0}}"#
     );
     let mut library = json::read(text.as_bytes()).unwrap_or_else(|errors| panic!("{errors}"));
@@ -49,7 +49,7 @@ fn kernel(callee: &str) -> Part {
 }
 
 fn callable(name: &str, callee: Option<&str>, addend: &str) -> Part {
-    part(name, "CALLABLE", callee, 3, addend)
+    part(name, "CALLABLE", callee, 2, addend)
 }
 
 #[track_caller]
