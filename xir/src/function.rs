@@ -209,11 +209,22 @@ impl Function {
 
     /// Removes formal argument `index`, which must have no use; call sites are the caller's care.
     pub fn remove_argument(&mut self, index: usize) {
-        assert!(!self.has_uses(self.arguments[index].value), "argument still has uses");
-        self.arguments.remove(index);
-        for (i, argument) in self.arguments.iter().enumerate().skip(index) {
-            self.values[argument.value].def = ValueDef::Argument(i as u32);
+        self.retain_arguments(|i| i != index);
+    }
+
+    /// Keeps the formal arguments at the positions that `keep` names; the others must have no use. Call sites are the caller's
+    /// care.
+    pub fn retain_arguments(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut kept = Vec::with_capacity(self.arguments.len());
+        for (i, argument) in std::mem::take(&mut self.arguments).into_iter().enumerate() {
+            if keep(i) {
+                self.values[argument.value].def = ValueDef::Argument(kept.len() as u32);
+                kept.push(argument);
+            } else {
+                assert!(!self.has_uses(argument.value), "argument still has uses");
+            }
         }
+        self.arguments = kept;
     }
 
     /// The interned constant of these bytes (memory layout, padding zero).

@@ -176,6 +176,11 @@ impl Requires {
     pub const MEMORY: Requires = Requires { data: Some(Data::Memory), ..Requires::NONE };
     /// Phis, as a result.
     pub const PHIS: Requires = Requires { data: Some(Data::Phis), ..Requires::NONE };
+    /// Vector arithmetic, as a result.
+    pub const VECTORS: Requires = Requires { shape: Some(Shape::Vectors), ..Requires::NONE };
+    /// Flat control flow without phis.
+    pub const FLAT_MEMORY: Requires =
+        Requires { control: Some(Control::Flat), data: Some(Data::Memory), ..Requires::NONE };
     /// Scalar arithmetic.
     pub const SCALARS: Requires = Requires { shape: Some(Shape::Scalars), ..Requires::NONE };
     /// What the LLVM emitter takes: flat, scalar, mathematics lowered.

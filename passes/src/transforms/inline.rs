@@ -11,7 +11,7 @@
 //! hold a barrier are inlined in any case (targets that split kernels at barriers need it), and so are calls that pass shared
 //! memory by reference.
 
-use super::unused_callable_removal::calls;
+use super::unused_callable_removal::{calls, remove_unreached};
 use super::util;
 use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters, options};
 use cranelift_entity::SecondaryMap;
@@ -26,11 +26,15 @@ counters! {
     /// What `inline` did.
     Info {
         change inlined_call_count "calls replaced by bodies";
+        change removed_callable_count "callables removed, as nothing calls them any more";
         note skipped_recursive_callable_count "calls kept: the callee calls itself";
         note skipped_structured_call_count "calls kept: several blocks do not fit into structured control flow";
         note skipped_noinline_call_count "calls kept: the callee must not be inlined";
         note skipped_declaration_call_count "calls kept: the callee has no body";
         note skipped_costly_callable_count "calls kept: the callee is too large";
+        note skipped_constrained_call_count "calls kept: the caller differentiates";
+        note consumed_call_site_diagnostic_metadata_count "comments on calls that were dropped";
+        note rejected_malformed_call_count "calls kept: the operands are not those of the callee";
     }
 }
 
@@ -42,6 +46,9 @@ options! {
         limit: u64 = 512, "instructions of a callee with several call sites, at most (with inline_all)";
         caller_limit: u64 = 32768, "instructions that a caller may grow to (with inline_all)";
         override_noinline: bool = false, "inline also what must not be inlined";
+        allow_autodiff_scope_in_caller: bool = false, "inline into callers that differentiate";
+        consume_call_site_diagnostic_metadata: bool = false, "drop comments on calls instead of moving them";
+        remove_callables: bool = false, "remove the callables that no kernel reaches afterwards";
     }
 }
 
@@ -66,16 +73,12 @@ impl ModulePass for Inline {
     type Info = Info;
 
     fn run(cx: &mut ModuleCx<'_>, options: &Options) -> Result<Info, Refusal> {
-        let mut inliner = Inliner::new(cx.module, options.clone());
-        for caller in callees_first(cx.module) {
-            inliner.caller(cx, caller);
-        }
-        Ok(inliner.info)
+        Ok(Inliner::new(cx.module, options.clone()).run(cx))
     }
 }
 
 /// All functions, each after what it calls; a depth-first walk without recursion.
-fn callees_first(module: &Module) -> Vec<FunctionId> {
+pub(crate) fn callees_first(module: &Module) -> Vec<FunctionId> {
     let mut order = Vec::with_capacity(module.functions.len());
     let mut seen: SecondaryMap<FunctionId, bool> = SecondaryMap::new();
     for root in module.functions.keys() {
@@ -108,6 +111,8 @@ struct Facts {
     sites: u64,
     has_barrier: bool,
     is_flat: bool,
+    /// It differentiates.
+    has_scope: bool,
     /// Its own calls have been looked at; false for a callee on a cycle.
     done: bool,
 }
@@ -121,7 +126,7 @@ struct Site {
     repeats: bool,
 }
 
-struct Inliner {
+pub(crate) struct Inliner {
     options: Options,
     facts: SecondaryMap<FunctionId, Facts>,
     /// Calls that are to be replaced, in order, of functions where that has not been done: a function with one call site waits
@@ -131,7 +136,7 @@ struct Inliner {
 }
 
 impl Inliner {
-    fn new(module: &Module, options: Options) -> Inliner {
+    pub(crate) fn new(module: &Module, options: Options) -> Inliner {
         let mut facts: SecondaryMap<FunctionId, Facts> = SecondaryMap::new();
         for function in module.functions.values() {
             for (_, callee) in calls(function) {
@@ -139,6 +144,17 @@ impl Inliner {
             }
         }
         Inliner { options, facts, waiting: SecondaryMap::new(), info: Info::default() }
+    }
+
+    /// Looks at all functions, callees first.
+    pub(crate) fn run(mut self, cx: &mut ModuleCx<'_>) -> Info {
+        for caller in callees_first(cx.module) {
+            self.caller(cx, caller);
+        }
+        if self.options.remove_callables && self.info.inlined_call_count > 0 {
+            self.info.removed_callable_count = remove_unreached(cx);
+        }
+        self.info
     }
 
     fn caller(&mut self, cx: &mut ModuleCx<'_>, caller: FunctionId) {
@@ -153,6 +169,8 @@ impl Inliner {
             entry.is_some_and(|b| function.next_block(b).is_none()) && ends_in_return(function);
         facts.is_flat = is_flat(function);
         facts.has_barrier = own;
+        let scope = |b| function.terminator(b).is_some_and(|t| function.op(t) == Op::AutodiffScope);
+        facts.has_scope = function.blocks().any(scope);
         for &(_, callee) in &sites {
             self.facts[caller].has_barrier |= self.facts[callee].has_barrier;
         }
@@ -206,6 +224,8 @@ impl Inliner {
         let mut function = std::mem::replace(&mut cx.module.functions[caller], empty);
         while let Some(site) = pending.pop() {
             let callee = &cx.module.functions[site.callee];
+            let comment = function.comment_of(site.call).map(String::from);
+            let before = (function.inst_block(site.call), function.prev_inst(site.call));
             let mut splice = Splice {
                 func: &mut function,
                 types: &cx.module.types,
@@ -214,6 +234,9 @@ impl Inliner {
             };
             splice.run(site.call, site.repeats);
             let copied = splice.copied_calls;
+            if let Some(comment) = comment {
+                self.comment(&mut function, before, &comment);
+            }
             self.info.inlined_call_count += 1;
             for inner in &self.waiting[site.callee] {
                 if let Some(&call) = copied.get(&inner.call) {
@@ -223,6 +246,23 @@ impl Inliner {
             }
         }
         cx.module.functions[caller] = function;
+    }
+
+    /// Puts the comment of a call on what stands in its place, or drops it.
+    fn comment(
+        &mut self,
+        function: &mut Function,
+        (block, before): (Option<BlockId>, Option<InstId>),
+        comment: &str,
+    ) {
+        let first = match before {
+            Some(inst) => function.next_inst(inst),
+            None => block.and_then(|b| function.first_inst(b)),
+        };
+        match first.filter(|_| !self.options.consume_call_site_diagnostic_metadata) {
+            Some(first) => function.set_comment(first, comment),
+            None => self.info.consumed_call_site_diagnostic_metadata_count += 1,
+        }
     }
 
     fn wants(
@@ -237,6 +277,14 @@ impl Inliner {
         let function = &module.functions[caller];
         if !body.has_body() {
             self.info.skipped_declaration_call_count += 1;
+            return false;
+        }
+        if function.args(call).len() != body.arguments.len() {
+            self.info.rejected_malformed_call_count += 1;
+            return false;
+        }
+        if self.facts[caller].has_scope && !self.options.allow_autodiff_scope_in_caller {
+            self.info.skipped_constrained_call_count += 1;
             return false;
         }
         if !facts.done || callee == caller {
@@ -281,18 +329,18 @@ impl Inliner {
     }
 }
 
-fn is_flat(func: &Function) -> bool {
+pub(crate) fn is_flat(func: &Function) -> bool {
     func.blocks().all(|b| func.terminator(b).is_none_or(|t| !func.op(t).is_structured()))
 }
 
-fn ends_in_return(func: &Function) -> bool {
+pub(crate) fn ends_in_return(func: &Function) -> bool {
     let end = func.entry().and_then(|b| func.terminator(b));
     end.is_some_and(|t| func.op(t) == Op::Return)
 }
 
 /// The blocks that can run more than once in one run of the function: those in a cycle (strongly connected components by
 /// Tarjan's algorithm, without recursion). Structured `continue` and loop ends are edges too, so this holds in both forms.
-fn blocks_on_cycles(func: &Function) -> SecondaryMap<BlockId, bool> {
+pub(crate) fn blocks_on_cycles(func: &Function) -> SecondaryMap<BlockId, bool> {
     let mut on_cycle: SecondaryMap<BlockId, bool> = SecondaryMap::new();
     let mut index: SecondaryMap<BlockId, u32> = SecondaryMap::new();
     let mut low: SecondaryMap<BlockId, u32> = SecondaryMap::new();

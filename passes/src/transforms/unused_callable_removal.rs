@@ -30,27 +30,32 @@ impl ModulePass for UnusedCallableRemoval {
     type Info = Info;
 
     fn run(cx: &mut ModuleCx<'_>, _: &()) -> Result<Info, Refusal> {
-        let kernels: Vec<FunctionId> = cx.module.kernels().collect();
-        let mut used: SecondaryMap<FunctionId, bool> = SecondaryMap::new();
-        let mut pending = kernels.clone();
-        for &kernel in &kernels {
-            used[kernel] = true;
-        }
-        while let Some(id) = pending.pop() {
-            for (_, callee) in calls(&cx.module.functions[id]) {
-                if !used[callee] {
-                    used[callee] = true;
-                    pending.push(callee);
-                }
+        Ok(Info { removed_callable_count: remove_unreached(cx) })
+    }
+}
+
+/// Removes what no kernel reaches; how many functions went.
+pub(crate) fn remove_unreached(cx: &mut ModuleCx<'_>) -> u64 {
+    let kernels: Vec<FunctionId> = cx.module.kernels().collect();
+    let mut used: SecondaryMap<FunctionId, bool> = SecondaryMap::new();
+    let mut pending = kernels.clone();
+    for &kernel in &kernels {
+        used[kernel] = true;
+    }
+    while let Some(id) = pending.pop() {
+        for (_, callee) in calls(&cx.module.functions[id]) {
+            if !used[callee] {
+                used[callee] = true;
+                pending.push(callee);
             }
         }
-        let unused = cx.module.functions.keys().filter(|&id| !used[id]).count() as u64;
-        if kernels.is_empty() || unused == 0 || !cx.fuel() {
-            return Ok(Info::default());
-        }
-        remove_unused(cx, &used);
-        Ok(Info { removed_callable_count: unused })
     }
+    let unused = cx.module.functions.keys().filter(|&id| !used[id]).count() as u64;
+    if kernels.is_empty() || unused == 0 || !cx.fuel() {
+        return 0;
+    }
+    remove_unused(cx, &used);
+    unused
 }
 
 /// The calls of a function, in order, with their callees.

@@ -10,5 +10,7 @@ mod memory;
 mod ray_queries;
 mod redundancy;
 mod restructure;
+mod scalar;
 mod values;
+mod vectors;
 mod waves;
