@@ -3,8 +3,9 @@
 //! `@O0-flat-scalar` to `@O3-flat-scalar` bring the lowering of an AST into the form that the LLVM emitter takes
 //! ([`Requires::FLAT_SCALAR`]); LLVM's own passes follow there, hence the higher levels stay modest. `@O0-structured` to
 //! `@O3-structured` clean up and keep structured control flow. `@basic`, `@ssa`, `@post_inline_cleanup` and
-//! `@post_restructure_cleanup` are the lists of those names in the specification (`passes.md` section 8.2), as far as the
-//! passes exist, with folding before the identities so that its constants reach them.
+//! `@post_restructure_cleanup` are the lists of those names in the specification (`passes.md` section 8.2), with folding before
+//! the identities too, so that its constants reach them. `@native_spirv`, `@metal4` and `@fallback` are the orders of those
+//! back ends (section 8.3) for kernels without ray queries.
 
 use super::form::Requires;
 use super::pipeline::{Pipeline, unknown};
@@ -66,6 +67,22 @@ pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
     Ok(pipeline)
 }
 
+/// The text of `@basic`, which others begin with.
+macro_rules! basic {
+    () => {
+        "licm,dce,local_store_forward,local_load_elimination,dce,const_fold,algebraic_simplify,const_fold,dce,promote_ref_arg,\
+         sroa,dead_store_elimination,dce"
+    };
+}
+
+/// The text of `@ssa`.
+macro_rules! ssa {
+    () => {
+        "licm,const_fold,algebraic_simplify,const_fold,sccp,slp_vectorization,gvn,if_conversion,phi_cleanup,dce,\
+         local_store_forward,local_load_elimination,dead_store_elimination,dce"
+    };
+}
+
 /// Name and text of every canned pipeline.
 pub static CANS: &[(&str, &str)] = &[
     (
@@ -99,25 +116,38 @@ pub static CANS: &[(&str, &str)] = &[
         "autodiff,unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,gvn,licm,\
          dead_store_elimination,dce",
     ),
-    (
-        "basic",
-        "licm,dce,local_store_forward,local_load_elimination,dce,const_fold,algebraic_simplify,const_fold,dce,sroa,\
-         dead_store_elimination,dce",
-    ),
+    ("basic", basic!()),
     (
         "post_inline_cleanup",
-        "dce,local_store_forward,local_load_elimination,dce,const_fold,algebraic_simplify,const_fold,dce,sroa,\
-         dead_store_elimination,dce",
+        "slp_vectorization,fuse_consecutive_buffer_reads,dce,local_store_forward,local_load_elimination,dce,const_fold,\
+         algebraic_simplify,const_fold,dce,sroa,dead_store_elimination,dce",
     ),
-    (
-        "ssa",
-        "licm,const_fold,algebraic_simplify,const_fold,sccp,gvn,if_conversion,phi_cleanup,dce,local_store_forward,\
-         local_load_elimination,dead_store_elimination,dce",
-    ),
+    ("ssa", ssa!()),
     (
         "post_restructure_cleanup",
         "const_fold,algebraic_simplify,dce,early_cse,local_store_forward,local_load_elimination,dead_store_elimination,gvn,\
          dce",
+    ),
+    (
+        "native_spirv",
+        "autodiff,keep_waves_in_loops,dce,local_store_forward,local_load_elimination,dce,algebraic_simplify,const_fold,dce,\
+         promote_ref_arg,sroa,dce,destructure_cfg,mem2reg,algebraic_simplify,const_fold,dce,local_store_forward,\
+         local_load_elimination,dce,unused_callable_removal,simplify_cfg,reg2mem,restructure_cfg,mem2reg",
+    ),
+    (
+        "metal4",
+        concat!(
+            "autodiff,keep_waves_in_loops,",
+            basic!(),
+            ",destructure_cfg,inline_all,mem2reg,",
+            ssa!(),
+            ",unused_callable_removal,simplify_cfg"
+        ),
+    ),
+    (
+        "fallback",
+        "autodiff,keep_waves_in_loops,dce,local_store_forward,local_load_elimination,dce,mem2reg,dce,destructure_cfg,\
+         simplify_cfg",
     ),
 ];
 
