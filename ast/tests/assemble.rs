@@ -7,9 +7,11 @@ mod support;
 use dump::dumps;
 use luisac_ast::binary::{self, CallableLibrary, Layout};
 use luisac_ast::builder::Builder;
-use luisac_ast::json;
+use luisac_ast::check::check;
 use luisac_ast::model::{Function, FunctionId};
+use luisac_ast::testing::{self, Form, Options};
 use luisac_ast::types::TypeId;
+use luisac_ast::{hash, json};
 
 /// The callables of a JSON object by name, through one builder, which keeps equal ones once.
 fn assembled(text: &[u8], layout: Layout) -> CallableLibrary {
@@ -101,5 +103,49 @@ fn equal_functions_are_stored_once_and_the_rest_is_refused() {
     {
         let file = binary::assemble(library.clone(), layout, &[(id, "f")]);
         assert_eq!(file.and_then(|file| binary::write(&file)).is_ok(), fits, "{id}");
+    }
+}
+
+#[test]
+fn random_functions_are_copied_and_stored_as_they_are() {
+    for (form, layout) in [(Form::BinaryB, Layout::B), (Form::BinaryC, Layout::C)] {
+        for seed in 0..40 {
+            let options = Options { seed, size: 1 + seed as usize, form };
+            let library = testing::library(&options);
+            let hashes = hash::functions(&library);
+            // Into another library, one by one, from the last on.
+            let builder = Builder::new();
+            let ids: Vec<FunctionId> = library.functions.keys().collect();
+            let copies: Vec<FunctionId> = ids
+                .iter()
+                .rev()
+                .map(|id| {
+                    builder.import(&library, *id).unwrap_or_else(|e| panic!("{options:?}: {e}"))
+                })
+                .collect();
+            let copy = builder.finish();
+            assert!(!check(&copy).has_errors(), "{options:?}: {}", check(&copy));
+            let copied = hash::functions(&copy);
+            for (id, copy) in ids.iter().rev().zip(&copies) {
+                assert_eq!(copied[*copy].function, hashes[*id].function, "{options:?}: {id}");
+            }
+            // Into a file, and back.
+            let names: Vec<String> = ids.iter().map(|id| format!("f{}", id.as_u32())).collect();
+            let named: Vec<_> =
+                ids.iter().zip(&names).map(|(id, name)| (*id, name.as_str())).collect();
+            let file = binary::assemble(library.clone(), layout, &named)
+                .unwrap_or_else(|e| panic!("{options:?}: {e}"));
+            let bytes = binary::write(&file).unwrap_or_else(|e| panic!("{options:?}: {e}"));
+            let again = binary::read(&bytes).unwrap_or_else(|e| panic!("{options:?}: {e}"));
+            let read = hash::functions(&again.library);
+            for id in &again.named {
+                for name in &again.records[*id].names {
+                    let position = names.iter().position(|n| n == name).expect("is a name");
+                    let original = &hashes[ids[position]];
+                    assert_eq!(again.records[*id].hash, original.function, "{options:?}: {name}");
+                    assert_eq!(read[*id].function, original.function, "{options:?}: {name}");
+                }
+            }
+        }
     }
 }

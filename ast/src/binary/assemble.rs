@@ -104,7 +104,8 @@ fn check(library: &Library, id: FunctionId, layout: Layout) -> Result<(), Diagno
         return refuse(Node::Function, &format!("a `{}`", function.tag.name()));
     }
     for (expr, data) in &function.exprs {
-        if matches!(data.kind, ExprKind::FuncRef(_)) {
+        // One that names no function can: the format has the tag, but nothing behind it.
+        if matches!(data.kind, ExprKind::FuncRef(callee) if callee.is_some()) {
             return refuse(Node::Expr(expr), "the address of a function");
         }
     }

@@ -222,7 +222,7 @@ impl Importer<'_> {
 }
 
 /// A statement with its lists and texts in the pools of another function.
-fn copy_stmt(from: &Function, to: &mut Function, stmt: Stmt) -> Stmt {
+pub(super) fn copy_stmt(from: &Function, to: &mut Function, stmt: Stmt) -> Stmt {
     match stmt {
         Stmt::Scope(list) => Stmt::Scope(to.add_stmts(from.stmts_in(list))),
         Stmt::Comment(text) => Stmt::Comment(to.add_text(from.text_in(text))),

@@ -365,3 +365,64 @@ fn a_body_that_panics_leaves_nothing() {
     builder.kernel("k", [1, 1, 1], |f| f.return_()).expect("nothing is left");
     assert_eq!(builder.finish().functions.len(), 1);
 }
+
+/// Records a function node by node into a session that has everything it names.
+fn replay(session: &mut Session, library: &Library, id: FunctionId) -> error::Built<()> {
+    let original = &library.functions[id];
+    session.open(original.tag, original.name.as_deref(), original.block_size);
+    session.top()?.function.return_type = original.return_type;
+    for variable in original.variables.values() {
+        session.variable(variable.tag, variable.ty)?;
+    }
+    let function = &mut session.top()?.function;
+    function.arguments = original.arguments.clone();
+    function.bindings = original.bindings.clone();
+    function.allowed_warp_size = original.allowed_warp_size;
+    for expr in original.exprs.values() {
+        let to = &mut session.top()?.function;
+        let kind = capture::copy_kind(original, to, expr.kind, |e| e, |v| v);
+        session.push(expr.ty, kind)?;
+    }
+    for stmt in original.stmts.values() {
+        let to = &mut session.top()?.function;
+        let stmt = import::copy_stmt(original, to, *stmt);
+        to.stmts.push(stmt);
+        session.mark_statement(stmt)?;
+    }
+    let function = &mut session.top()?.function;
+    function.body = original.body;
+    // Callees add to it, which files need not.
+    function.curve_bases = original.curve_bases;
+    Ok(())
+}
+
+#[test]
+fn nodes_of_all_kinds_are_marked_as_whole_functions_are() {
+    use crate::testing::{self, Form, Options};
+    for seed in 0..60 {
+        let options = Options { seed, size: 1 + seed as usize, form: Form::Memory };
+        let library = testing::library(&options);
+        let (marked, effective) = (usage::marked(&library), usage::effective(&library));
+        let ops = callops::used_ops(&library);
+        let mut session = Session::default();
+        session.library.types = library.types.clone();
+        session.library.constants = library.constants.clone();
+        session.library.externals = library.externals.clone();
+        for (id, original) in &library.functions {
+            if let Err(fault) = replay(&mut session, &library, id) {
+                panic!("{options:?}: {id}: {}", fault.message);
+            }
+            let state = session.stack.pop().expect("is open");
+            for (variable, data) in &state.function.variables {
+                let place = format!("{options:?}: {variable} of {id}");
+                assert_eq!(data.usage, marked[id][variable], "{place}");
+                assert_eq!(state.effective[variable], effective[id][variable], "{place}");
+            }
+            assert_eq!(state.ops, ops[id], "{options:?}: {id}");
+            assert!(hash::equal(&state.function, original), "{options:?}: {id}");
+            let info =
+                FunctionInfo { effective: state.effective, ops: state.ops, ..Default::default() };
+            session.add(state.function, info);
+        }
+    }
+}
