@@ -28,7 +28,10 @@ def numbers(kind, data):
     if dtype in BITS:
         bits = [int(v, 16) if isinstance(v, str) else int(np.array(v, dtype).view(BITS[dtype])[()]) for v in data]
         return np.array(bits, BITS[dtype]).view(dtype)
-    return np.array([int(v, 0) if isinstance(v, str) else v for v in data], dtype)
+    # A negative number may be given as its bits.
+    mask = (1 << 8 * dtype.itemsize) - 1
+    values = [(int(v, 0) if isinstance(v, str) else int(v)) & mask for v in data]
+    return np.array(values, f'u{dtype.itemsize}').view(dtype)
 
 
 def matters(kind, data, count):
