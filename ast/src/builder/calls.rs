@@ -39,6 +39,9 @@ impl Session {
             Some(ty) => ty,
             None => self.inferred(op, &arguments)?,
         };
+        if let Some(written) = op.written_argument().and_then(|i| arguments.get(i)) {
+            self.expect_no_builtin(*written)?;
+        }
         let arguments = self.list(&arguments)?;
         let kind = ExprKind::Call { op, curve_bases, callee: Callee::Builtin, arguments };
         self.top()?.function.curve_bases.0 |= curve_bases.0;
@@ -109,6 +112,13 @@ impl Session {
                     self.bound(tag, ty, binding)?
                 }
             });
+        }
+        for (i, argument) in arguments.iter().enumerate() {
+            let callee = &self.library.functions[function];
+            let parameter = callee.arguments.get(i).map(|a| callee.variables[*a].tag);
+            if parameter == Some(VariableTag::Reference) {
+                self.expect_no_builtin(*argument)?;
+            }
         }
         let arguments = self.list(&arguments)?;
         let ty = self.library.functions[function].return_type;

@@ -1,9 +1,9 @@
 //! Values of one function used in another: a callable that is defined inside of a function may use that function's
 //! values.
 //!
-//! Constant expressions are copied, builtin variables become the callable's own, resources become resource arguments,
-//! what can be assigned becomes a reference argument, and every other value an argument by value. The callers pass
-//! what was used: see [`calls`](super::calls).
+//! Builtin variables become the callable's own; expressions of these and of constants are copied, since a thread has the
+//! same everywhere. Resources become resource arguments, what can be assigned becomes a reference argument, and every
+//! other value an argument by value. The callers pass what was used: see [`calls`](super::calls).
 
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,9 +45,6 @@ impl Session {
         }
         if let ExprKind::Ref(variable) = outer.exprs[raw.expr].kind {
             let tag = outer.variables[variable].tag;
-            if tag.is_builtin() {
-                return self.builtin_variable(tag);
-            }
             if tag.is_resource() {
                 return self.capture(tag, ty, raw);
             }
@@ -94,12 +91,38 @@ impl Session {
         self.reference(variable)
     }
 
+    /// Builtin variables are not written, not even in callables, where files have them as arguments by value.
+    pub(super) fn expect_no_builtin(&mut self, expr: ExprId) -> Built<()> {
+        let function = &self.top()?.function;
+        let mut at = expr;
+        loop {
+            match function.exprs[at].kind {
+                ExprKind::Ref(variable) if function.variables[variable].tag.is_builtin() => {
+                    let tag = function.variables[variable].tag.name();
+                    let message = format!("a variable of tag `{tag}` cannot be assigned");
+                    return fault(crate::check::codes::NOT_ASSIGNABLE, message);
+                }
+                ExprKind::Access { range: base, .. }
+                | ExprKind::Member { base, .. }
+                | ExprKind::Swizzle { base, .. } => at = base,
+                _ => return Ok(()),
+            }
+        }
+    }
+
     /// Copies nodes of an outer function, operands first; the last one is the root.
     fn clone_constant(&mut self, owner: usize, nodes: &[ExprId]) -> Built<ExprId> {
         let mut copies: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut root = ExprId::from_u32(0);
         for node in nodes {
-            let expr = self.stack[owner].function.exprs[*node];
+            let outer = &self.stack[owner].function;
+            let expr = outer.exprs[*node];
+            if let ExprKind::Ref(variable) = expr.kind {
+                let tag = outer.variables[variable].tag;
+                root = self.builtin_variable(tag)?;
+                copies.insert(*node, root);
+                continue;
+            }
             let kind = match self.stack.split_last_mut() {
                 Some((top, outer)) => {
                     let from = &outer[owner].function;
@@ -139,7 +162,8 @@ pub(super) fn builtin_type(tag: VariableTag) -> TypeId {
     }
 }
 
-/// The nodes of an expression without variables, calls of functions or effects, operands first; `None` for any other.
+/// The nodes of an expression without variables but builtin ones, calls of functions or effects, operands first; `None`
+/// for any other.
 fn constant_expression(function: &Function, root: ExprId) -> Option<Vec<ExprId>> {
     let (mut seen, mut pending) = (FxHashSet::default(), vec![root]);
     while let Some(id) = pending.pop() {
@@ -148,7 +172,8 @@ fn constant_expression(function: &Function, root: ExprId) -> Option<Vec<ExprId>>
         }
         let kind = function.exprs[id].kind;
         let pure = match kind {
-            ExprKind::Ref(_) | ExprKind::CpuCustom { .. } | ExprKind::GpuCustom { .. } => false,
+            ExprKind::Ref(variable) => function.variables[variable].tag.is_builtin(),
+            ExprKind::CpuCustom { .. } | ExprKind::GpuCustom { .. } => false,
             ExprKind::Call { op, callee, .. } => callee == Callee::Builtin && is_pure(op),
             _ => true,
         };

@@ -14,6 +14,7 @@ use crate::types::{Scalar, TypeId};
 
 impl Session {
     fn assign(&mut self, lhs: ExprId, rhs: ExprId) -> Built<()> {
+        self.expect_no_builtin(lhs)?;
         // To itself: nothing happens.
         if lhs == rhs {
             return Ok(());
@@ -175,6 +176,7 @@ impl<'b> FunctionBuilder<'b> {
         let body = self.scope(|c| Context { in_loop: true, ..c }, body);
         self.finish([body, body], |s, [body, _]| {
             let (variable, step) = (s.resolve(variable.raw)?, s.resolve(step.raw)?);
+            s.expect_no_builtin(variable)?;
             Ok(Stmt::For { variable, condition: s.resolve(condition.raw)?, step, body })
         });
     }

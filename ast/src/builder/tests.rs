@@ -109,13 +109,14 @@ fn outer_values_are_passed_along() {
             let scaled = n * 3.0f32;
             let items = f.local(b.ty("array<float,4>").expect("a type"));
             let two = f.literal(1.0f32) + 1.0f32;
+            let row = f.dispatch_id().y() * 4u32;
             let table = f.constant_array(&[1.0f32, 2.0]);
             let outer = f.callable("outer", |g| {
                 let k = g.argument(U32);
                 let leaf = g.callable("leaf", |h| {
                     // A constant expression, a local, an element, a value, a resource, a builtin variable.
                     h.assign(total, total + two * table.at(0) + scaled);
-                    h.assign(items.at(1), buffer.read(h.dispatch_id().x()));
+                    h.assign(items.at(1), buffer.read(row + 1u32));
                 });
                 inner = b.id(leaf);
                 g.call(leaf, &[]);
@@ -306,6 +307,13 @@ fn mistakes_are_errors_with_the_line() {
     });
     fails(check::codes::KERNEL_ONLY, "kernel", |b| {
         b.callable("c", |f| f.assign(f.shared(F32), 1)).map(drop)
+    });
+    fails(check::codes::NOT_ASSIGNABLE, "DISPATCH_ID", |b| {
+        b.callable("c", |f| f.assign(f.dispatch_id().x(), 1u32)).map(drop)
+    });
+    fails(check::codes::NOT_ASSIGNABLE, "THREAD_ID", |b| {
+        let c = b.callable("c", |f| f.assign(f.reference(U32), 1))?;
+        b.callable("d", |f| f.evaluate(f.call(c, &[f.thread_id().x()]))).map(drop)
     });
     fails(check::codes::ARGUMENT_COUNT, "takes 1 arguments", |b| {
         let c = b.callable("c", |f| f.return_value(f.argument(F32)))?;
