@@ -156,6 +156,65 @@ fn scopes_compile() {
     survives("compile deep.json --target cpu -o /dev/null", scopes());
 }
 
+/// Sums of so many terms are one block, and conditions that only the run decides keep every branch and loop.
+#[test]
+fn long_and_deep_code_compiles_or_is_refused_in_little_time() {
+    let read = format!(
+        r#"{{"tag":"CALL","type":0,"op":"BUFFER_READ","arguments":[{{"tag":"REF","type":1,"variable":0}},{SEVEN}]}}"#
+    );
+    let less = format!(r#"{{"tag":"BINARY","type":2,"op":"LESS","lhs":{INT},"rhs":{read}}}"#);
+    let sum = format!(r#"{{"tag":"BINARY","op":"ADD","type":0,"lhs":{INT},"rhs":{read}}}"#);
+    let nested = |before: String, after: &str, depth: usize| {
+        kernel(
+            TYPES,
+            &[&before.repeat(depth), assign(&sum).as_str(), &after.repeat(depth)].concat(),
+        )
+    };
+    let branch = format!(r#"{{"tag":"IF","condition":{less},"true_branch":{SCOPE}"#);
+    let no_else = format!(r#"]}},"false_branch":{SCOPE}]}}}}"#);
+    let each = format!(
+        r#"{{"tag":"FOR","variable":{INT},"condition":{less},"step":{SEVEN},"body":{SCOPE}"#
+    );
+    let sums = vec![assign(&sum); DEPTH / 5].join(",");
+    let documents = vec![
+        ("sums", kernel(TYPES, &sums)),
+        ("branches", nested(branch, &no_else, DEPTH / 5)),
+        ("loops", nested(each.clone(), "]}}", 1000)),
+        ("too many loops", nested(each, "]}}", DEPTH / 10)),
+    ];
+    for options in ["--target ptx -O0", "--target ptx -O2", "--target cpu -O0", "--target cpu -O2"]
+    {
+        survives(&format!("compile deep.json {options} -o /dev/null"), documents.clone());
+    }
+}
+
+/// Where memory ends inside of LLVM there is a diagnostic.
+#[test]
+fn the_end_of_memory_is_told() {
+    let folder = Folder::new();
+    let (before, after) =
+        (format!(r#"{{"tag":"BINARY","op":"ADD","type":0,"lhs":"#), format!(r#","rhs":{INT}}}"#));
+    folder.write("deep.json", kernel(TYPES, &assign(&nest(&before, INT, &after))));
+    // The smallest address space in which LLVM's thread starts, and a little more.
+    let outcomes = [1150, 1200, 1250, 1300].map(|mebibytes| {
+        let mut shell = Command::new("sh");
+        shell.current_dir(folder.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+        let line = format!(
+            "ulimit -v {}; \"$0\" compile deep.json --target cpu -O0 -o /dev/null",
+            mebibytes << 10
+        );
+        finish(shell.args(["-c", &line, env!("CARGO_BIN_EXE_luisac")]))
+    });
+    for outcome in outcomes {
+        assert!(
+            outcome.code == Some(0) || outcome.refusal().is_ok(),
+            "{:?}: {}",
+            outcome.code,
+            head(&outcome.stderr)
+        );
+    }
+}
+
 #[test]
 fn operands_compile() {
     survives("compile deep.json --target ptx -o /dev/null", operands());

@@ -21,6 +21,7 @@ mod image_function;
 pub mod ir;
 mod ir_loops;
 mod launch;
+mod limits;
 mod log;
 mod memory;
 mod module;
@@ -47,6 +48,7 @@ pub use types::Lanes;
 
 use crate::{Artifact, EmitOptions, ExtraText, OptLevel, errors};
 use device::Device;
+use limits::Effort;
 use module::{ModuleEmit, internal};
 
 /// The result of emission: a value, or the diagnostic that ended it.
@@ -98,7 +100,7 @@ pub(crate) fn compile(
             .spawn_scoped(scope, || {
                 compile_here(target, module, kernel, options, device, spec, finish)
             })
-            .map_err(|e| internal(&format!("a thread for LLVM cannot be started: {e}")))?
+            .map_err(|e| limits::no_thread(&e))?
             .join()
             .unwrap_or_else(|_| Err(internal("the emitter panicked")))
     })
@@ -114,6 +116,7 @@ fn compile_here(
     finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()>,
 ) -> Emit<Artifact> {
     initialise(&spec.triple);
+    let loop_depth = limits::loop_depth(module, kernel)?;
     let context = Context::create();
     let mut cx = ModuleEmit::new(&context, module, kernel, options, device)?;
     let machine = machine_for(spec, options.opt_level)?;
@@ -131,7 +134,7 @@ fn compile_here(
     if let Err(e) = cx.ir.module.verify() {
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }
-    let effort = Effort::of(&cx, options.opt_level);
+    let effort = Effort::of(&cx, loop_depth, options.opt_level)?;
     optimise(&cx, &machine, effort)?;
     let mut texts = Vec::new();
     if options.llvm_ir {
@@ -143,7 +146,7 @@ fn compile_here(
         _ => OptLevel::O0,
     };
     if generation == OptLevel::O0 {
-        cx.ir.cut_blocks(CUT);
+        cx.ir.cut_blocks(limits::CUT);
     }
     let machine =
         if generation == options.opt_level { machine } else { machine_for(spec, generation)? };
@@ -155,50 +158,6 @@ fn compile_here(
     }
     let code = device.after_code(write(&machine, &cx.ir.module, spec.file)?);
     Ok(Artifact { code, extension: spec.extension, metadata, texts })
-}
-
-/// Instructions of a block where code is generated without effort: the selection of instructions takes quadratic time in a block.
-const CUT: usize = 1000;
-
-/// How much LLVM's passes may do. Some of them take quadratic time in what they are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effort {
-    /// What was asked for.
-    Full(OptLevel),
-    /// Passes that take linear time only.
-    Linear,
-    /// Nothing but what makes the code legal.
-    None,
-}
-
-impl Effort {
-    /// Most instructions of a module for any effort.
-    const MODULE: usize = 200_000;
-    /// Most instructions of a block for all passes.
-    const BLOCK: usize = 20_000;
-
-    fn of(cx: &ModuleEmit<'_, '_>, level: OptLevel) -> Effort {
-        if level == OptLevel::O0 || cx.ir.instruction_count() > Effort::MODULE {
-            Effort::None
-        } else if cx.ir.longest_block() > Effort::BLOCK {
-            Effort::Linear
-        } else {
-            Effort::Full(level)
-        }
-    }
-
-    /// LLVM's pipeline.
-    fn passes(self) -> &'static str {
-        match self {
-            Effort::None | Effort::Full(OptLevel::O0) => "default<O0>",
-            Effort::Linear => {
-                "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,adce)"
-            }
-            Effort::Full(OptLevel::O1) => "default<O1>",
-            Effort::Full(OptLevel::O2) => "default<O2>",
-            Effort::Full(OptLevel::O3) => "default<O3>",
-        }
-    }
 }
 
 fn write(
@@ -257,8 +216,11 @@ fn initialise(triple: &str) {
     static NVPTX: Once = Once::new();
     static X86: Once = Once::new();
     static AARCH64: Once = Once::new();
-    HANDLER.call_once(|| unsafe {
-        inkwell::llvm_sys::error_handling::LLVMInstallFatalErrorHandler(Some(fatal));
+    HANDLER.call_once(|| {
+        unsafe {
+            inkwell::llvm_sys::error_handling::LLVMInstallFatalErrorHandler(Some(fatal));
+        }
+        limits::tell_when_memory_ends();
     });
     let prepare = |once: &Once, target: fn(&InitializationConfig)| {
         let config = InitializationConfig {
