@@ -39,9 +39,9 @@ luisac_ast::codes! {
     EXTERNAL_FUNCTION = 912 "a kernel calls a function that has no body",
         "A native function, a host callback and the address of a variable exist only in the process that recorded the kernel; compiled code stands alone.",
         "Write the function as a callable; print values or write them to a buffer instead of calling back; pass an index instead of an address.";
-    TOO_LARGE = 913 "a kernel is too large for LLVM",
-        "LLVM takes memory that grows with the square of the nesting of loops, and about a kilobyte an instruction. What would take more than a few gigabytes is refused before.",
-        "Nest loops at most 2000 deep; split a kernel of more than 4,000,000 instructions.";
+    TOO_LARGE = 913 "loops are nested too deep",
+        "LLVM takes memory that grows with the square of the nesting of loops. What would take more than a few hundred megabytes is refused before.",
+        "Nest loops at most 2000 deep.";
     OUT_OF_MEMORY = 914 "there is not enough memory",
         "LLVM asked for memory that the system did not give.",
         "Split the kernel, compile it with -O0, or give the process more memory.";

@@ -17,8 +17,6 @@ use crate::{OptLevel, errors};
 pub const CUT: usize = 1000;
 /// Deepest nesting of loops that is compiled at all: LLVM keeps a list of its blocks for each loop.
 const NESTING: u32 = 2000;
-/// Most instructions that are given to LLVM, which takes about a kilobyte for each.
-const INSTRUCTIONS: usize = 4_000_000;
 
 /// How much LLVM's passes may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,24 +38,15 @@ impl Effort {
     const NESTING: u32 = 150;
 
     /// What suits a module that is translated to LLVM's form.
-    ///
-    /// # Errors
-    /// If it is too large to be given to LLVM.
-    pub fn of(cx: &ModuleEmit<'_, '_>, loop_depth: u32, level: OptLevel) -> Emit<Effort> {
+    pub fn of(cx: &ModuleEmit<'_, '_>, loop_depth: u32, level: OptLevel) -> Effort {
         let count = cx.ir.instruction_count();
-        if count > INSTRUCTIONS {
-            let message = format!(
-                "the kernel has {count} instructions, more than the {INSTRUCTIONS} that fit"
-            );
-            return Err(too_large(message));
-        }
-        Ok(if level == OptLevel::O0 || count > Effort::MODULE || loop_depth > Effort::NESTING {
+        if level == OptLevel::O0 || count > Effort::MODULE || loop_depth > Effort::NESTING {
             Effort::None
         } else if cx.ir.longest_block() > Effort::BLOCK {
             Effort::Linear
         } else {
             Effort::Full(level)
-        })
+        }
     }
 
     /// LLVM's pipeline.
@@ -87,22 +76,17 @@ pub fn loop_depth(module: &Module, kernel: FunctionId) -> Emit<u32> {
         let loops = Loops::compute(function, &cfg, &dominators);
         let depth = loops.loops.iter().map(|l| l.depth).max().unwrap_or(0);
         if depth > NESTING {
-            let message =
-                format!("loops are nested {depth} deep, more than the {NESTING} that fit");
-            let mut e = too_large(message);
-            e.function = Some(function.name.clone());
-            return Err(e);
+            return Err(Diagnostic::error(
+                errors::TOO_LARGE,
+                format!("loops are nested {depth} deep, more than the {NESTING} that fit"),
+            )
+            .in_function(function.name.clone())
+            .with_help("move inner loops into a callable that is not inlined")
+            .into());
         }
         deepest = deepest.max(depth);
     }
     Ok(deepest)
-}
-
-fn too_large(message: String) -> Box<Diagnostic> {
-    Box::new(
-        Diagnostic::error(errors::TOO_LARGE, message)
-            .with_help("split the kernel, or move parts of it into callables that are not inlined"),
-    )
 }
 
 /// The thread that LLVM runs in cannot be had.

@@ -134,7 +134,7 @@ fn compile_here(
     if let Err(e) = cx.ir.module.verify() {
         return Err(internal(&format!("LLVM refuses the module: {e}")));
     }
-    let effort = Effort::of(&cx, loop_depth, options.opt_level)?;
+    let effort = Effort::of(&cx, loop_depth, options.opt_level);
     optimise(&cx, &machine, effort)?;
     let mut texts = Vec::new();
     if options.llvm_ir {
