@@ -256,6 +256,48 @@ fn xir_text_is_stable() {
 }
 
 #[test]
+fn the_flags_of_opt() {
+    let folder = with_saxpy();
+    let plain = run(&folder, "opt saxpy.json").ok();
+    let passes = "opt saxpy.json --passes mem2reg,dce";
+    let run_with = |flags: &str| run(&folder, &format!("{passes} {flags}")).ok();
+    let changed = run_with("");
+    assert_ne!(changed.text(), plain.text());
+    assert_eq!(run_with("--verify-each").text(), changed.text());
+    // Without fuel nothing is transformed.
+    assert_eq!(run_with("--fuel 0").text(), plain.text());
+    let printed = run_with("--print-after all");
+    assert!(printed.stderr.contains("after mem2reg") && printed.stderr.contains("after dce"));
+    let one = run_with("--print-after dce");
+    assert!(!one.stderr.contains("after mem2reg") && one.stderr.contains("after dce"));
+    assert!(run_with("--time-passes").stderr.contains("total"));
+    assert!(run_with("--report -").stderr.contains("mem2reg"));
+    run_with("--report report.json");
+    let report: Value = serde_json::from_slice(&folder.read("report.json")).expect("JSON");
+    assert_eq!(misfits(&schema("report.schema.json"), &report), [""; 0]);
+    ends(&run(&folder, &format!("{passes} --report report.txt")), 2);
+}
+
+/// XIR text is linked already.
+#[test]
+fn xir_text_takes_no_library() {
+    let folder = with_saxpy();
+    folder.write("f.json", callable(TWO));
+    run(&folder, "opt saxpy.json -o s.xir").ok();
+    ends(&run(&folder, "opt s.xir --lib f.json"), 2);
+    let wrong = run(&folder, "check saxpy.json --lib s.xir");
+    ends(&wrong, 1);
+    assert!(
+        wrong.stderr.contains("s.xir") && wrong.stderr.contains("XIR text"),
+        "{}",
+        wrong.stderr
+    );
+    ends(&run(&folder, "opt s.xir --callable f"), 1);
+    run(&folder, "opt f.json --callable f -o f.xir").ok();
+    run(&folder, "opt f.xir --callable f").ok();
+}
+
+#[test]
 fn folders_are_all_inputs_under_them() {
     let folder = with_saxpy();
     folder.write("deep/er/wrong.json", with_errors());
@@ -314,6 +356,7 @@ fn inputs_that_cannot_be_read() {
         let outcome = run(&folder, &format!("{line} missing.json"));
         ends(&outcome, 1);
         assert!(outcome.stderr.contains("L1200"), "{line}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("help: check the path"), "{line}: {}", outcome.stderr);
     }
     let outcome = run(&folder, "check saxpy.json --lib missing.bin");
     ends(&outcome, 1);

@@ -139,7 +139,8 @@ impl Checker<'_> {
         if self.findings.is_empty() {
             return;
         }
-        let locator = Locator::new(self.function);
+        let nodes = self.findings.iter().map(|finding| finding.node);
+        let locator = Locator::of_nodes(self.function, nodes);
         let function = self.library.function_name(self.id);
         for finding in self.findings {
             let pointer = locator.locate(Place::new(self.id, finding.node));

@@ -87,6 +87,15 @@ pub struct Locator {
 }
 
 impl Locator {
+    /// For places among `nodes` only: declarations are named without a walk.
+    pub fn of_nodes(function: &Function, nodes: impl IntoIterator<Item = Node>) -> Self {
+        let mut nodes = nodes.into_iter();
+        if nodes.any(|node| matches!(node, Node::Expr(_) | Node::Stmt(_))) {
+            return Self::new(function);
+        }
+        Self { exprs: SecondaryMap::new(), stmts: SecondaryMap::new() }
+    }
+
     /// Walks the function once.
     pub fn new(function: &Function) -> Self {
         let mut locator = Self {

@@ -12,7 +12,7 @@ use luisac_ast::binary::{self, CallableLibrary, Layout};
 use luisac_ast::json::{self, Dialect};
 use luisac_ast::model::{BinaryOp, CastOp, ExprKind, Library, UnaryOp, VariableTag};
 use luisac_ast::testing::{self, Form, Options};
-use luisac_ast::{CallOp, check, usage};
+use luisac_ast::{CallOp, check, link, lint, pretty, usage};
 
 /// Libraries of a form, of growing size.
 fn libraries(form: Form) -> impl Iterator<Item = (Options, Library)> {
@@ -30,6 +30,52 @@ fn nothing_is_wrong_with_them() {
         for (options, library) in libraries(form) {
             let found = check::check(&library);
             assert!(!found.has_errors(), "{options:?}: {found}");
+        }
+    }
+}
+
+/// Whatever can be read can be linted and printed, the same each time.
+#[test]
+fn they_can_be_linted_and_printed() {
+    for form in Form::ALL {
+        for (options, library) in libraries(form) {
+            let found = lint::run(&library);
+            assert!(!found.has_errors() && found == lint::run(&library), "{options:?}: {found}");
+            assert!(
+                found.0.iter().all(|d| lint::by_code(d.code).is_some()),
+                "{options:?}: {found}"
+            );
+            let text = pretty::print(&library);
+            assert_eq!(text.matches('{').count(), text.matches('}').count(), "{options:?}: {text}");
+            let functions = library.functions.values().filter(|f| f.body.is_some()).count();
+            assert!(text.lines().filter(|l| l.ends_with('{')).count() >= functions, "{text}");
+            assert!(text == pretty::print(&library), "{options:?}");
+        }
+    }
+}
+
+/// Two libraries linked are right as each of them is, and hold the functions of both.
+#[test]
+fn they_can_be_linked() {
+    let mut last: Option<Library> = None;
+    for (options, library) in libraries(Form::Memory) {
+        let part = |name: &str, library: &Library| {
+            let mut library = library.clone();
+            // Names of both that are the same would clash.
+            for function in library.functions.values_mut() {
+                function.name = function.name.take().map(|n| format!("{name}_{n}"));
+            }
+            link::Part { name: name.into(), library }
+        };
+        if let Some(other) = last.replace(library.clone()) {
+            let parts = vec![part("a", &library), part("b", &other)];
+            let (linked, _) = link::link(parts).unwrap_or_else(|e| panic!("{options:?}: {e}"));
+            let found = check::check(&linked.library);
+            assert!(!found.has_errors(), "{options:?}: {found}");
+            let count = library.functions.len() + other.functions.len();
+            assert_eq!(linked.library.functions.len(), count, "{options:?}");
+            let nodes = |l: &Library| l.functions.values().map(|f| f.exprs.len()).sum::<usize>();
+            assert_eq!(nodes(&linked.library), nodes(&library) + nodes(&other), "{options:?}");
         }
     }
 }

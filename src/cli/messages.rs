@@ -4,7 +4,7 @@ use super::options::{Color, Global, MessageFormat};
 use luisac::codes;
 use luisac::driver::input::Input;
 use luisac::driver::render::{SourceText, json_line, picture};
-use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics, remedy};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -56,6 +56,13 @@ impl Messages {
             return;
         }
         let source = input.map(|i| SourceText { name: &i.name, bytes: i.bytes() });
+        // What to do is said always.
+        let diagnostic = &match diagnostic.help {
+            Some(_) => diagnostic.clone(),
+            None => {
+                Diagnostic { help: remedy(&codes::tables(), diagnostic.code), ..diagnostic.clone() }
+            }
+        };
         let text = match self.format {
             MessageFormat::Human => picture(diagnostic, source, self.color),
             MessageFormat::Json => json_line(diagnostic, source),

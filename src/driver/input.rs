@@ -96,6 +96,9 @@ impl Input {
 
     /// Reads the AST, and gives what has no name the name of the file: kernels, and a callable that the file is about.
     pub(super) fn syntax_tree(&self) -> Result<Library, Diagnostics> {
+        if matches!(self.kind(), json::InputKind::XirText | json::InputKind::Unknown) {
+            return Err(self.unknown_content().into());
+        }
         let kept = Cell::new(0);
         let let_go = |end| self.bytes.let_go(kept.replace(end)..end);
         let mut library = luisac_ast::read_with(&self.bytes, &let_go)?;
@@ -135,6 +138,8 @@ impl Input {
     pub(super) fn unknown_content(&self) -> Diagnostic {
         let message = if self.bytes().is_empty() {
             "the input is empty".to_owned()
+        } else if self.kind() == json::InputKind::XirText {
+            "a syntax tree is needed, and this is XIR text".to_owned()
         } else {
             "the content is neither a JSON AST, nor a callable library, nor XIR text".to_owned()
         };

@@ -238,9 +238,7 @@ fn no_such_callable(library: &Library, name: &str) -> Diagnostic {
 /// All that is wrong with the input; the second part of the success are warnings.
 pub fn module(input: &Input, options: &ReadOptions) -> Result<(Module, Diagnostics), Diagnostics> {
     let (mut module, warnings) = match input.kind() {
-        InputKind::XirText => {
-            (text::parse(&String::from_utf8_lossy(input.bytes()))?, Diagnostics::new())
-        }
+        InputKind::XirText => (parsed(input, options)?, Diagnostics::new()),
         InputKind::JsonD0 | InputKind::JsonV1 | InputKind::BinaryLibrary => {
             let program = program(input, options)?;
             (lower(&program, options)?, program.warnings)
@@ -255,6 +253,24 @@ pub fn module(input: &Input, options: &ReadOptions) -> Result<(Module, Diagnosti
     }
     verified(&module)?;
     Ok((module, warnings))
+}
+
+/// XIR text, which is linked already and holds what it holds.
+fn parsed(input: &Input, options: &ReadOptions) -> Result<Module, Diagnostics> {
+    if !options.libraries.is_empty() {
+        let message = "`--lib` links syntax trees, and the input is XIR text";
+        return Err(Diagnostic::error(codes::BAD_FLAG, message)
+            .with_help("link first: `luisac opt INPUT --lib FILE -o LINKED.xir`")
+            .into());
+    }
+    let module = text::parse(&String::from_utf8_lossy(input.bytes()))?;
+    for name in &options.callables {
+        if module.functions.values().all(|f| f.is_kernel() || f.name != *name) {
+            let message = format!("there is no callable `{name}`");
+            return Err(Diagnostic::error(codes::NO_SUCH_CALLABLE, message).into());
+        }
+    }
+    Ok(module)
 }
 
 fn lower(program: &Program, options: &ReadOptions) -> Result<Module, Diagnostics> {

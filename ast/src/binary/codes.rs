@@ -21,7 +21,7 @@ crate::codes! {
         "Serialize the library again.";
     MISSING_CALLEE = 55 "a callable that is called is not in the library",
         "Only direct callees of named callables are stored; a callee of a callee is missing unless it is named too.",
-        "Give the missing callable a name in the library, so that it is stored.";
+        "Give the missing callable a name in the library, so that it is stored, or name the library that has it with `--lib`.";
     RECURSION = 56 "callables call each other in a circle",
         "Recursion is not supported: kernels have no call stack that could grow.",
         "Rewrite the recursion as a loop.";

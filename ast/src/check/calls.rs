@@ -143,16 +143,16 @@ impl<'a> Checker<'a> {
 
     fn check_builtin(&mut self, id: ExprId, op: CallOp, arguments: &'a [ExprId], result: TypeId) {
         let info = op.info();
-        if !self.check_builtin_count(id, op, arguments.len()) {
+        let by_result = matches!(info.out, Out::T);
+        let first = arguments.first().map_or(TypeId::VOID, |a| self.argument_type(*a));
+        let call = Call { id, info, arguments, result, t: if by_result { result } else { first } };
+        if !self.check_builtin_count(&call) {
             return;
         }
         if info.stage == Stage::Kernel && self.function.tag != FunctionTag::Kernel {
             let message = format!("`{op}` can only stand in a kernel");
             self.error(codes::KERNEL_ONLY, Node::Expr(id), message);
         }
-        let by_result = matches!(info.out, Out::T);
-        let first = arguments.first().map_or(TypeId::VOID, |a| self.argument_type(*a));
-        let call = Call { id, info, arguments, result, t: if by_result { result } else { first } };
         if !op.is_atomic() && !class_holds(&self.library.types, info.class, call.t) {
             let message = format!("`{op}` is not defined for `{}`", self.name(call.t));
             self.error(codes::OPERAND_TYPE, Node::Expr(id), message);
@@ -187,16 +187,31 @@ impl<'a> Checker<'a> {
     }
 
     /// Parameters that may be left out are left out together.
-    fn check_builtin_count(&mut self, id: ExprId, op: CallOp, given: usize) -> bool {
+    fn check_builtin_count(&mut self, call: &Call<'_>) -> bool {
+        let op = call.info.op;
+        let given = call.arguments.len();
         let (min, max) = op.arity();
-        let between = max.is_some_and(|max| given > min && given < max);
-        if between {
-            let most = max.unwrap_or(min);
-            let message = format!("`{op}` takes {min} or {most} arguments, but has {given}");
-            self.error(codes::ARGUMENT_COUNT, Node::Expr(id), message);
-            return false;
+        let fits = match max {
+            Some(max) => given == min || given == max,
+            None => given >= min,
+        };
+        if !fits {
+            let wanted = match max {
+                Some(max) if max == min => format!("{min} arguments"),
+                Some(max) => format!("{min} or {max} arguments"),
+                None => format!("at least {min} arguments"),
+            };
+            let message = format!("`{op}` takes {wanted}{}, but has {given}", self.listed(call));
+            self.error(codes::ARGUMENT_COUNT, Node::Expr(call.id), message);
         }
-        self.check_count(id, &format!("`{op}`"), min, max, given)
+        fits
+    }
+
+    /// What a call takes, for a message.
+    fn listed(&self, call: &Call<'_>) -> String {
+        let params = call.info.params.iter().chain(call.info.optional);
+        let each: Vec<String> = params.map(|p| self.expected_argument(call, *p)).collect();
+        if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
     }
 
     fn check_param(&mut self, call: &Call<'_>, i: usize, param: Param) {

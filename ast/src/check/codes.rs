@@ -87,7 +87,7 @@ crate::codes! {
         "Correct the index.";
     ARGUMENT_COUNT = 340 "a call has the wrong number of arguments",
         "Each operation and callable takes a certain number of arguments.",
-        "Correct the call.";
+        "Give the call the arguments that it takes.";
     ARGUMENT_TYPE = 341 "an argument has the wrong type",
         "The operation or callable is not defined for an argument of this type in this place.",
         "Convert the argument.";

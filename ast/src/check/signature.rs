@@ -116,7 +116,11 @@ impl Checker<'_> {
             Param::CoopVec => "a cooperative vector of this operation's length".into(),
             Param::CoopVecRef => "a reference to a cooperative vector".into(),
             Param::CoopMatRef => "a reference to a cooperative matrix".into(),
-            _ => "something else".into(),
+            Param::AtomicBase => "a buffer or variable".into(),
+            Param::Chain => "indices".into(),
+            Param::Components => "components".into(),
+            Param::Columns => "columns".into(),
+            _ => "anything".into(),
         }
     }
 

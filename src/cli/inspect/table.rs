@@ -25,13 +25,17 @@ fn ast_head(value: &Value) -> String {
     };
     let constants = value["constants"].as_array().map_or(0, Vec::len);
     let mut text = format!(
-        "{}: {format}, {} bytes\n{} kernels, {} callables, {constants} constants, {} expressions, {} statements\n",
+        "{}: {format}, {} bytes\n{}\n",
         word(&value["input"]),
         value["bytes"],
-        value["kernels"],
-        value["callables"],
-        value["expressions"],
-        value["statements"],
+        [
+            count(&value["kernels"], "kernel"),
+            count(&value["callables"], "callable"),
+            count(&constants.into(), "constant"),
+            count(&value["expressions"], "expression"),
+            count(&value["statements"], "statement"),
+        ]
+        .join(", "),
     );
     for external in value["externals"].as_array().into_iter().flatten() {
         text.push_str(&format!(
@@ -42,6 +46,11 @@ fn ast_head(value: &Value) -> String {
         ));
     }
     text
+}
+
+/// `1 kernel`, `2 kernels`.
+fn count(number: &Value, one: &str) -> String {
+    format!("{number} {one}{}", if *number == 1 { "" } else { "s" })
 }
 
 fn functions(mut text: String, value: &Value) -> String {
@@ -157,7 +166,7 @@ fn sizes(function: &Value) -> String {
         ("variables", "variables"),
         ("expressions", "expressions"),
         ("statements", "statements"),
-        ("shared_bytes", "bytes shared"),
+        ("shared_bytes", "bytes of shared memory"),
         ("local_bytes", "bytes of locals"),
         ("blocks", "blocks"),
         ("instructions", "instructions"),
