@@ -21,6 +21,7 @@ use crate::model::{
 use crate::types::TypeId;
 
 use names::{Names, function_names};
+use types::Types;
 
 /// Levels of indentation from which on deeper ones look the same.
 const MAX_INDENT: usize = 40;
@@ -36,7 +37,12 @@ pub fn print(library: &Library) -> String {
 
 /// As [`print`], of some functions and what they call.
 pub fn print_only(library: &Library, functions: &[FunctionId]) -> String {
-    let mut printer = Printer { library, functions: function_names(library), out: String::new() };
+    let mut printer = Printer {
+        library,
+        types: Types::new(&library.types),
+        functions: function_names(library),
+        out: String::new(),
+    };
     printer.structures();
     printer.externals();
     printer.constants();
@@ -68,6 +74,7 @@ fn with_callees(library: &Library, functions: &[FunctionId]) -> SecondaryMap<Fun
 
 struct Printer<'a> {
     library: &'a Library,
+    types: Types<'a>,
     /// Name of each function, by position.
     functions: Vec<String>,
     out: String,
@@ -92,11 +99,11 @@ impl Printer<'_> {
     }
 
     fn ty(&mut self, ty: TypeId) {
-        types::write(&self.library.types, ty, &mut self.out);
+        self.types.write(ty, &mut self.out);
     }
 
     fn structures(&mut self) {
-        let text = types::declarations(&self.library.types);
+        let text = self.types.declarations();
         self.text(text);
     }
 
@@ -127,7 +134,7 @@ impl Printer<'_> {
             self.text(format!("const c{}: ", id.as_u32()));
             self.ty(constant.ty);
             self.text(" = ");
-            values::write(&library.types, constant.ty, &constant.bytes, &mut self.out);
+            values::write(&self.types, constant.ty, &constant.bytes, &mut self.out);
             self.text(";\n");
         }
     }

@@ -81,9 +81,19 @@ fn fit(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<St
                 .expect("a list")
                 .iter()
                 .all(|name| value.get(name.as_str().expect("a name")).is_some()),
-            "additionalProperties" => value.as_object().is_none_or(|object| {
-                object.keys().all(|key| schema["properties"].get(key).is_some())
-            }),
+            "additionalProperties" => {
+                let known = |key: &str| schema["properties"].get(key).is_some();
+                let others = value.as_object().into_iter().flatten().filter(|(key, _)| !known(key));
+                match rule {
+                    Value::Bool(allowed) => *allowed || others.count() == 0,
+                    rule => {
+                        for (key, value) in others {
+                            fit(root, rule, value, &format!("{at}/{key}"), found);
+                        }
+                        true
+                    }
+                }
+            }
             "items" => {
                 for (i, item) in value.as_array().into_iter().flatten().enumerate() {
                     fit(root, rule, item, &format!("{at}/{i}"), found);

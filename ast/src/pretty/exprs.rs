@@ -80,7 +80,7 @@ impl Printer<'_> {
                 Part::Expr(range, POSTFIX),
             ]),
             ExprKind::Literal { bytes } => {
-                values::write(&self.library.types, ty, function.bytes_in(bytes), &mut self.out);
+                values::write(&self.types, ty, function.bytes_in(bytes), &mut self.out);
             }
             ExprKind::Ref(variable) => self.text(context.names.of(variable)),
             ExprKind::Constant(constant) => self.text(format!("c{}", constant.as_u32())),

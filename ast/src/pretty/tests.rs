@@ -63,7 +63,7 @@ fn body(statements: &[String]) -> String {
 #[test]
 fn declarations() {
     expect![[r#"
-        struct S69 align(16) size(32) {
+        struct S0 align(16) size(32) {
             m0: uint;
             m1: float3;
         }
@@ -80,8 +80,8 @@ fn declarations() {
             var v1: uint;
             var v2: float;
             var v3: float3;
-            var v4: S69;
-            shared s5: array<S69, 4>;
+            var v4: S0;
+            shared s5: array<S0, 4>;
             var v7: LC_RayQueryAny;
         }
     "#]]

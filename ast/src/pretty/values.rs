@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::types;
+use super::types::Types;
 use crate::types::{Scalar, TypeId, TypeKind, TypeTable};
 
 /// Scalars of one value that are written; the rest of a long one is counted.
@@ -14,7 +14,8 @@ enum Part {
 }
 
 /// Writes a value of `ty`; bytes that are not there are zero.
-pub(super) fn write(table: &TypeTable, ty: TypeId, bytes: &[u8], out: &mut String) {
+pub(super) fn write(types: &Types<'_>, ty: TypeId, bytes: &[u8], out: &mut String) {
+    let table = types.table;
     let mut pending = vec![Part::Value(ty, 0)];
     let mut scalars = 0;
     while let Some(part) = pending.pop() {
@@ -29,7 +30,7 @@ pub(super) fn write(table: &TypeTable, ty: TypeId, bytes: &[u8], out: &mut Strin
             write_scalar(*scalar, read(bytes, offset, scalar.size()), out);
             scalars += 1;
         } else {
-            open(table, ty, out);
+            open(types, ty, out);
             pending.push(Part::Text(close(table, ty)));
             let (count, room) = (table.member_count(ty), MAX_SCALARS.saturating_sub(scalars));
             let shown = count.min(room as u32);
@@ -46,9 +47,9 @@ pub(super) fn write(table: &TypeTable, ty: TypeId, bytes: &[u8], out: &mut Strin
     }
 }
 
-fn open(table: &TypeTable, ty: TypeId, out: &mut String) {
-    if table.is_vector(ty) || table.is_matrix(ty) {
-        types::write(table, ty, out);
+fn open(types: &Types<'_>, ty: TypeId, out: &mut String) {
+    if types.table.is_vector(ty) || types.table.is_matrix(ty) {
+        types.write(ty, out);
         out.push('(');
     } else {
         out.push('{');
