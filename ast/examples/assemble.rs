@@ -60,7 +60,7 @@ fn collected(
         let entry = library.entry.ok_or_else(|| format!("`{name}` has no entry"))?;
         named.push((builder.import(&library, entry)?, name.clone()));
     }
-    Ok((builder.finish(), named))
+    Ok((builder.finish()?, named))
 }
 
 /// The functions of a document that have names; its entry at least.

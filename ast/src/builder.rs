@@ -11,7 +11,7 @@
 //!     let i = f.dispatch_id().x();
 //!     y.write(i, a * x.read(i) + y.read(i));
 //! })?;
-//! let library = builder.finish();
+//! let library = builder.finish()?;
 //! assert!(!luisac_ast::check::check(&library).has_errors());
 //! let json = luisac_ast::json::write(&library, luisac_ast::json::Dialect::V1)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -19,8 +19,8 @@
 //!
 //! A [`Builder`] holds a library and the functions that are being built: no state hides elsewhere. The body of a
 //! function is a closure, and so is every scope in it. [`Value`]s have the operators of numbers; nothing fails at once:
-//! the first mistake is kept with the line that made it, nothing is recorded after it, and [`Builder::kernel`] or
-//! [`Builder::callable`] return it. Each node is judged by the rules of [`check`](crate::check()) when it is made.
+//! the first mistake is kept with the line that made it, nothing is recorded after it, and [`Builder::kernel`],
+//! [`Builder::callable`] or, outside of all bodies, [`Builder::finish`] return it. Each node is judged by the rules of [`check`](crate::check()) when it is made.
 //!
 //! A callable that is defined inside of another function's body may use that function's values: constant expressions
 //! are copied, resources and builtin variables become arguments, what can be assigned is passed by reference, other
@@ -120,6 +120,9 @@ impl Drop for Unwind<'_> {
     fn drop(&mut self) {
         if let Ok(mut session) = self.recorder.session.try_borrow_mut() {
             session.stack.truncate(self.depth);
+            if self.depth == 0 && std::thread::panicking() {
+                session.error = None;
+            }
         }
     }
 }
@@ -139,10 +142,6 @@ impl<'b> Recorder<'b> {
         let (serial, depth) = {
             let mut session = self.session.borrow_mut();
             let depth = session.stack.len();
-            if depth == 0 {
-                // A body that panicked may have left a mistake.
-                session.error = None;
-            }
             (session.open(tag, name, block_size), depth)
         };
         let unwind = Unwind { recorder, depth };
@@ -331,10 +330,17 @@ impl Builder {
     }
 
     /// The library. Its entry is the last kernel.
-    pub fn finish(self) -> Library {
-        let mut library = self.session.into_inner().library;
+    ///
+    /// # Errors
+    /// If a value or function was used after its body had run: what was done with it is nowhere.
+    pub fn finish(self) -> Result<Library, BuildError> {
+        let session = self.session.into_inner();
+        if let Some(mistake) = session.error {
+            return Err(mistake);
+        }
+        let mut library = session.library;
         library.entry = library.kernels().last().map(|(id, _)| id);
-        library
+        Ok(library)
     }
 }
 

@@ -25,7 +25,8 @@ fn assembled(text: &[u8], layout: Layout) -> CallableLibrary {
         let entry = library.entry.expect("there is an entry");
         named.push((builder.import(&library, entry).expect("is there"), name.as_str()));
     }
-    binary::assemble(builder.finish(), layout, &named).unwrap_or_else(|e| panic!("{e}"))
+    binary::assemble(builder.finish().expect("is right"), layout, &named)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn equal_functions_are_stored_once_and_the_rest_is_refused() {
     let later = make("later", &|f| {
         f.return_value(f.call_as(TypeId::F32, luisac_ast::CallOp::Undefined, &[]))
     });
-    let library = builder.finish();
+    let library = builder.finish().expect("is right");
     let file =
         binary::assemble(library.clone(), Layout::B, &[(one, "one"), (two, "two")]).expect("fits");
     assert_eq!(file.named, [one, one]);
@@ -123,7 +124,7 @@ fn random_functions_are_copied_and_stored_as_they_are() {
                     builder.import(&library, *id).unwrap_or_else(|e| panic!("{options:?}: {e}"))
                 })
                 .collect();
-            let copy = builder.finish();
+            let copy = builder.finish().expect("is right");
             assert!(!check(&copy).has_errors(), "{options:?}: {}", check(&copy));
             let copied = hash::functions(&copy);
             for (id, copy) in ids.iter().rev().zip(&copies) {

@@ -160,7 +160,7 @@ fn built(seed: u64, careless: u64) -> Result<Library, BuildError> {
         player.play(f, 0);
         player.play(f, 0);
     })?;
-    Ok(builder.finish())
+    builder.finish()
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn what_fixtures_lack_cannot_be_stored() {
     for (kind, body) in bodies {
         let builder = Builder::new();
         let id = builder.coroutine("c", |f| body(f)).expect("is right");
-        let library = builder.finish();
+        let library = builder.finish().expect("is right");
         let mut held = BTreeSet::new();
         add_kinds(&library, &mut held);
         assert!(held.contains(kind) && held.contains("COROUTINE"), "{held:?}");

@@ -2,7 +2,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::error::Built;
+use super::error::{self, Built, fault};
 use super::session::{Parameter, Session, State};
 use crate::callops::UsedOps;
 use crate::check::Part;
@@ -25,6 +25,9 @@ pub struct FunctionInfo {
 impl Session {
     /// Ends the innermost function and adds it to the library, unless it is a callable that is there already.
     pub fn finish(&mut self) -> Built<(FunctionId, Vec<Parameter>)> {
+        if self.top()?.scopes.len() != 1 {
+            return fault(error::NOT_CURRENT, "the body of a scope did not come to its end");
+        }
         let body = self.close_scope()?;
         let state = self.top()?;
         state.function.body = body.into();

@@ -308,7 +308,7 @@ impl<'b> FunctionBuilder<'b> {
         });
     }
 
-    /// Evaluates an expression for its effect, which calls have done already: for source text of a device.
+    /// Evaluates an expression and drops its value. Calls happen where they are made, without this.
     #[track_caller]
     pub fn evaluate(&self, value: Value<'b>) {
         self.step(|s| {

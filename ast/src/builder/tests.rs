@@ -19,7 +19,7 @@ fn built(build: impl FnOnce(&Builder) -> Result<(), BuildError>) -> Library {
     let builder = Builder::new();
     build(&builder).unwrap_or_else(|e| panic!("{e}"));
     let infos = builder.session.borrow().infos.clone();
-    let library = builder.finish();
+    let library = builder.finish().expect("is right");
     let diagnostics = check(&library);
     assert!(!diagnostics.has_errors(), "{diagnostics}");
     let (marked, effective) = (usage::marked(&library), usage::effective(&library));
@@ -196,7 +196,7 @@ fn equal_callables_are_one() {
     assert_ne!(first, other);
     let copy = builder.duplicate(first, Some("copy")).expect("is there");
     assert_ne!(first, copy);
-    let library = builder.finish();
+    let library = builder.finish().expect("is right");
     assert_eq!(library.functions.len(), 3);
     assert!(hash::equal(&library.functions[first], &library.functions[copy]));
     // Into another library: what is there already is used, what is needed comes along.
@@ -207,7 +207,7 @@ fn equal_callables_are_one() {
     target
         .kernel("k", [1, 1, 1], |f| f.buffer(F32).write(0, f.call(square, &[f.literal(2.0f32)])))
         .expect("is right");
-    assert!(!check(&target.finish()).has_errors());
+    assert!(!check(&target.finish().expect("is right")).has_errors());
 }
 
 #[test]
@@ -222,11 +222,11 @@ fn kernels_come_along_with_all_they_need() {
             f.buffer(F32).write(0, f.call_external(native, &[x]));
         })
         .expect("is right");
-    let library = builder.finish();
+    let library = builder.finish().expect("is right");
     let target = Builder::new();
     let kernel = library.entry.expect("there is a kernel");
     target.import(&library, kernel).expect("is there");
-    let copy = target.finish();
+    let copy = target.finish().expect("is right");
     assert_eq!(
         json::write(&copy, Dialect::D0).expect("can be written"),
         json::write(&library, Dialect::D0).expect("can be written")
@@ -371,7 +371,7 @@ fn a_body_that_panics_leaves_nothing() {
     }));
     assert!(result.is_err());
     builder.kernel("k", [1, 1, 1], |f| f.return_()).expect("nothing is left");
-    assert_eq!(builder.finish().functions.len(), 1);
+    assert_eq!(builder.finish().expect("is right").functions.len(), 1);
 }
 
 /// Records a function node by node into a session that has everything it names.
@@ -433,4 +433,27 @@ fn nodes_of_all_kinds_are_marked_as_whole_functions_are() {
             session.add(state.function, info);
         }
     }
+}
+
+#[test]
+fn a_scope_that_panics_takes_its_function_with_it() {
+    fails(codes::NOT_CURRENT, "come to its end", |b| {
+        b.kernel("k", [1, 1, 1], |f| {
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                f.if_(true, || panic!("as it happens"));
+            }));
+            assert!(caught.is_err());
+        })
+        .map(drop)
+    });
+}
+
+#[test]
+fn what_comes_too_late_is_told() {
+    let builder = Builder::new();
+    let mut kept = None;
+    builder.kernel("k", [1, 1, 1], |f| kept = Some(f.buffer(F32))).expect("is right");
+    kept.expect("was kept").write(0, 1.0f32);
+    let error = builder.finish().expect_err("is too late");
+    assert_eq!(error.code, codes::FOREIGN, "{error}");
 }

@@ -8,7 +8,7 @@ use crate::types::Scalar;
 fn kernel_hash(body: impl FnOnce(&FunctionBuilder<'_>)) -> u64 {
     let builder = Builder::new();
     builder.kernel("k", [8, 1, 1], |f| body(f)).unwrap_or_else(|e| panic!("{e}"));
-    let library = builder.finish();
+    let library = builder.finish().expect("is right");
     let hash = last(&library);
     for dialect in [Dialect::D0, Dialect::V1] {
         let text = json::write(&library, dialect).unwrap_or_else(|e| panic!("{e}"));
@@ -107,7 +107,7 @@ fn what_does_not_matter_makes_none() {
                 out.write(0, 1.0f32);
             })
             .expect("is right");
-        last(&builder.finish())
+        last(&builder.finish().expect("is right"))
     };
     assert_eq!(simple(false, "a"), simple(true, "b"));
 }
@@ -131,7 +131,7 @@ fn declarations_make_a_difference() {
                 f.call_op(CallOp::SynchronizeBlock, &[]);
             })
             .expect("is right");
-        last(&builder.finish())
+        last(&builder.finish().expect("is right"))
     };
     let hashes = [
         hash([8, 1, 1], 1, 32),
