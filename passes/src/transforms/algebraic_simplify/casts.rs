@@ -38,6 +38,8 @@ fn cast_of_cast(site: &Site<'_>, source: ValueId, through: TypeId, to: TypeId) -
         (f, t, l) if f.is_int() && t.is_int() && l.is_int() => {
             t.bits() >= l.bits() || t.bits() > f.bits() && (!f.is_signed() || t.is_signed())
         }
+        // From integer to integer wraps, from float to integer saturates.
+        (f, t, l) if f.is_int() && l.is_int() => holds(t, f) && holds(l, f),
         // Integers or narrower floats that the middle type holds exactly.
         (f, t, _) => holds(t, f),
     };
