@@ -20,7 +20,7 @@ use luisac_xir::{
     ArgumentKind, BlockId, Builder, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op,
     ValueDef, ValueId,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 counters! {
     /// What `outline` did.
@@ -215,10 +215,11 @@ impl Region {
 }
 
 fn carry_out(module: &mut Module, id: FunctionId, region: &Region, name: &str) {
+    let name = unused_name(module, name);
     let function = &mut module.functions[id];
     hoist_locals(function, region);
     let captures = region.captures(function);
-    let callable = Extraction::new(function, name, &captures).run(region);
+    let callable = Extraction::new(function, &name, &captures).run(region);
     let Some(call_block) = region.blocks.first().map(|_| function.append_block()) else { return };
     redirect(function, region, call_block);
     let callee = module.functions.push(callable);
@@ -231,6 +232,14 @@ fn carry_out(module: &mut Module, id: FunctionId, region: &Region, name: &str) {
         keep[block] = !region.inside[block];
     }
     util::remove_blocks_but(function, &keep);
+}
+
+/// The name, or the first of `name_1`, `name_2` ... that no function has.
+fn unused_name(module: &Module, name: &str) -> String {
+    let names: FxHashSet<&str> = module.functions.values().map(|f| f.name.as_str()).collect();
+    let candidates = (1..).map(|i| format!("{name}_{i}"));
+    let mut all = std::iter::once(name.to_string()).chain(candidates);
+    all.find(|n| !names.contains(n.as_str())).unwrap_or_default()
 }
 
 /// Moves the locals of the region to the start of the function.

@@ -73,7 +73,7 @@ impl FunctionPass for Reg2Mem {
             }
         }
         clone_geps(cx, &mut info);
-        for inst in crossing(cx.func) {
+        for inst in crossing(cx.func, cx.types) {
             if !cx.fuel() {
                 break;
             }
@@ -124,12 +124,18 @@ fn use_block(func: &Function, user: InstId, index: usize) -> Option<BlockId> {
     }
 }
 
+/// The value of an instruction if memory can hold it: data, and no lvalue.
+fn carried(func: &Function, types: &TypeTable, inst: InstId) -> Option<ValueId> {
+    let fits = types.is_data(func.inst(inst).ty);
+    func.result(inst).filter(|&v| fits && !func.is_lvalue(v))
+}
+
 /// Instructions with a value that another block uses, in order; allocas and geps left out, and what memory cannot hold.
-fn crossing(func: &Function) -> Vec<InstId> {
+fn crossing(func: &Function, types: &TypeTable) -> Vec<InstId> {
     let mut found = Vec::new();
     for block in func.blocks() {
         for inst in func.insts(block) {
-            let Some(value) = func.result(inst).filter(|&v| !func.is_lvalue(v)) else { continue };
+            let Some(value) = carried(func, types, inst) else { continue };
             let crosses = |(user, _): (InstId, usize)| {
                 func.op(user) != Op::Phi && func.inst_block(user) != Some(block)
             };
@@ -259,9 +265,7 @@ fn repair_dominance(cx: &mut FunctionCx<'_>) -> u64 {
     let mut found = Vec::new();
     for &block in cfg.reverse_post_order() {
         for inst in cx.func.insts(block) {
-            let Some(value) = cx.func.result(inst).filter(|&v| !cx.func.is_lvalue(v)) else {
-                continue;
-            };
+            let Some(value) = carried(cx.func, cx.types, inst) else { continue };
             if cx.func.uses(value).any(|(u, i)| broken(cx.func, value, u, i).is_some()) {
                 found.push((inst, value));
             }
