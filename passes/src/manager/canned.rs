@@ -67,6 +67,25 @@ pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
     Ok(pipeline)
 }
 
+/// What `-O2` and `-O3` have in common for flat targets. Indices that become constant in the first round let the second one
+/// split more variables.
+macro_rules! flat {
+    () => {
+        "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,\
+         const_fold,simplify_libcalls,algebraic_simplify,phi_cleanup,simplify_cfg,gvn,local_store_forward,\
+         local_load_elimination,dead_store_elimination,dce,sroa,mem2reg,scalarizer,const_fold,algebraic_simplify,sccp,cvp,\
+         phi_cleanup,simplify_cfg,reassociate,gvn"
+    };
+}
+
+/// What `-O2` and `-O3` begin with for structured targets.
+macro_rules! structured {
+    () => {
+        "autodiff,inline,unused_callable_removal,promote_ref_arg,dead_arg_elim,sroa,local_store_forward,\
+         local_load_elimination,const_fold,"
+    };
+}
+
 /// The text of `@basic`, which others begin with.
 macro_rules! basic {
     () => {
@@ -94,27 +113,28 @@ pub static CANS: &[(&str, &str)] = &[
         "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,lower_math,\
          const_fold,phi_cleanup,simplify_cfg,dce",
     ),
-    (
-        "O2-flat-scalar",
-        "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
-         algebraic_simplify,phi_cleanup,simplify_cfg,gvn,dce,lower_math,const_fold,gvn,dce",
-    ),
+    ("O2-flat-scalar", concat!(flat!(), ",dce,lower_math,const_fold,algebraic_simplify,gvn,dce")),
     (
         "O3-flat-scalar",
-        "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,const_fold,\
-         algebraic_simplify,sccp,phi_cleanup,simplify_cfg,gvn,licm,dce,lower_math,const_fold,gvn,dce",
+        concat!(flat!(), ",licm,dce,lower_math,const_fold,algebraic_simplify,gvn,dce"),
     ),
     ("O0-structured", "autodiff,unused_callable_removal"),
     ("O1-structured", "autodiff,unused_callable_removal,sroa,const_fold,dce"),
     (
         "O2-structured",
-        "autodiff,unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,early_cse,\
-         dead_store_elimination,dce",
+        concat!(
+            structured!(),
+            "sroa,local_store_forward,local_load_elimination,dead_store_elimination,const_fold,simplify_libcalls,\
+             algebraic_simplify,reassociate,early_cse,dead_store_elimination,dce"
+        ),
     ),
     (
         "O3-structured",
-        "autodiff,unused_callable_removal,sroa,local_store_forward,local_load_elimination,const_fold,algebraic_simplify,gvn,licm,\
-         dead_store_elimination,dce",
+        concat!(
+            structured!(),
+            "defer_local_aggregate_load,sroa,local_store_forward,local_load_elimination,dead_store_elimination,const_fold,\
+             simplify_libcalls,algebraic_simplify,reassociate,gvn,licm,dead_store_elimination,dce"
+        ),
     ),
     ("basic", basic!()),
     (
