@@ -54,7 +54,7 @@ pub enum InputKind {
 }
 
 /// How much of an input is looked at to tell what it is.
-const HEAD: usize = 1 << 20;
+const HEAD: usize = 1 << 17;
 
 /// Words that XIR text starts with.
 const XIR_WORDS: [&str; 6] = ["module", "type", "const", "kernel", "callable", "external"];
@@ -66,7 +66,7 @@ const XIR_WORDS: [&str; 6] = ["module", "type", "const", "kernel", "callable", "
 /// starts with one of a few words, perhaps after comments.
 pub fn detect(bytes: &[u8]) -> InputKind {
     let head = &bytes[..bytes.len().min(HEAD)];
-    if head.len() >= 16 && head[4..8] == [0; 4] {
+    if is_library(head) {
         return InputKind::BinaryLibrary;
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -81,6 +81,11 @@ pub fn detect(bytes: &[u8]) -> InputKind {
         Some(_) if XIR_WORDS.contains(&first_word(text)) => InputKind::XirText,
         _ => InputKind::Unknown,
     }
+}
+
+/// Whether bytes start as a callable library does: no text has zeros there.
+pub(crate) fn is_library(bytes: &[u8]) -> bool {
+    bytes.len() >= 16 && bytes[4..8] == [0; 4]
 }
 
 /// The first word behind blanks and comments that run to the end of their line.

@@ -46,9 +46,10 @@ pub fn read(bytes: &[u8]) -> Result<Library, Diagnostics> {
 /// # Errors
 /// As [`read`].
 pub fn read_with(bytes: &[u8], reached: &dyn Fn(usize)) -> Result<Library, Diagnostics> {
-    match json::detect(bytes) {
-        json::InputKind::BinaryLibrary => binary::read(bytes).map(|file| file.library),
-        _ => json::read_with(bytes, reached),
+    if json::is_library(bytes) {
+        binary::read(bytes).map(|file| file.library)
+    } else {
+        json::read_with(bytes, reached)
     }
 }
 

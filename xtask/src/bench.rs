@@ -20,11 +20,11 @@ const RUNS: usize = 31;
 const WARM: usize = 3;
 
 pub fn bench(args: &[String]) -> Result<()> {
+    if let Some(("read", rest)) = args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return read::bench(rest);
+    }
     setup::setup(For::Build)?;
     let luisac = build()?;
-    if let Some(("read", rest)) = args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return read::bench(&luisac, rest);
-    }
     let corpus = args.first().map_or_else(|| root().join("../shared/corpus"), Into::into);
     let scratch = std::env::temp_dir().join(format!("luisac-bench-{}", std::process::id()));
     let time = |args: &[&str]| median(&luisac, args);

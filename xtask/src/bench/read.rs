@@ -12,17 +12,21 @@ use std::{
 };
 
 use super::unrolled;
-use crate::run::{Result, cargo, output, say, status};
+use crate::run::{self, Result, cargo, output, say, status};
 
 /// Lengths in bytes, and how often each is measured.
 const SIZES: [(u64, usize); 3] = [(1_000_000, 15), (30_000_000, 5), (1_800_000_000, 1)];
 
 /// Measures all sizes, or those up to the number of bytes in `args`.
-pub fn bench(luisac: &Path, args: &[String]) -> Result<()> {
+pub fn bench(args: &[String]) -> Result<()> {
     let limit = match args.first() {
         None => u64::MAX,
         Some(text) => text.parse().map_err(|_| format!("`{text}` is no number of bytes"))?,
     };
+    // Reading needs no code generator, and builds fast without.
+    say("building luisac without LLVM (release)");
+    status(&mut cargo(&["build", "--release", "--no-default-features", "--bin", "luisac"]))?;
+    let luisac = &run::luisac()?;
     let folder = luisac.parent().and_then(Path::parent).unwrap_or(Path::new(".")).join("bench");
     fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     println!("{:<34} {:>10} {:>8} {:>12}", "whole process", "median", "MB/s", "peak memory");
