@@ -9,6 +9,7 @@ pub static PASSES: &[Pass] = &[
     Pass::module::<keep_waves_in_loops::KeepWavesInLoops>(),
     Pass::function::<ray_query::reconstruct::ReconstructRayQueryLoop>(),
     Pass::function::<ray_query::to_loop::LowerRayQueryToLoop>(),
+    Pass::module::<ray_query::to_pipeline::LowerRayQueryToPipeline>(),
     Pass::function::<destructure_cfg::DestructureCfg>(),
     Pass::function::<simplify_cfg::SimplifyCfg>(),
     Pass::function::<irreducible::LowerIrreducibleCfg>(),

@@ -52,9 +52,16 @@ fn recorded_queries_become_loops_and_come_back() {
         let queries = count(&module, Op::RayQueryLoop);
         assert!(found <= queries && queries > 0, "{}: {found} of {queries}", name.display());
         all += queries;
+        let before_lowering = module.clone();
         let report = run(&name, &mut module, "lower_ray_query_to_loop");
         let lowered = report.counter("lower_ray_query_to_loop", "lowered_ray_query_loop_count");
         assert_eq!((lowered, count(&module, Op::RayQueryLoop)), (queries, 0));
+        let mut traversals = before_lowering;
+        let report = run(&name, &mut traversals, "lower_ray_query_to_pipeline,dce");
+        let lowered = report.counter("lower_ray_query_to_pipeline", "lowered_loop_count");
+        assert_eq!((lowered, count(&traversals, Op::RayQueryPipeline)), (queries, queries));
+        run(&name, &mut traversals, "@O2-structured");
+        run(&name, &mut traversals, "@O2-flat-scalar");
         let mut flat = module.clone();
         run(&name, &mut flat, "keep_waves_in_loops,@O2-flat-scalar,loop_rotation,dce");
         let back = run(&name, &mut module, pass).counter(pass, counter);

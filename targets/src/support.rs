@@ -56,6 +56,7 @@ pub fn compute_core(op: Op) -> Support {
         Op::ThreadGroup(ThreadGroupOp::RasterQuadDdx | ThreadGroupOp::RasterQuadDdy) => refused,
         Op::RayQueryRead(_)
         | Op::RayQueryWrite(_)
+        | Op::RayQueryPipeline
         | Op::RasterDiscard
         | Op::RayQueryLoop
         | Op::RayQueryDispatch => refused,

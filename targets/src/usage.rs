@@ -59,11 +59,8 @@ fn callees(module: &Module, id: FunctionId) -> Vec<FunctionId> {
     let mut seen: FxHashMap<FunctionId, ()> = FxHashMap::default();
     for block in function.blocks() {
         for inst in function.insts(block) {
-            if let Imm::Callee(callee) = function.inst(inst).imm
-                && seen.insert(callee, ()).is_none()
-            {
-                list.push(callee);
-            }
+            let named = function.inst(inst).imm.functions();
+            list.extend(named.filter(|&callee| seen.insert(callee, ()).is_none()));
         }
     }
     list

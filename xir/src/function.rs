@@ -72,6 +72,11 @@ pub enum Imm {
     /// Message or format.
     Text(Box<str>),
     Callee(FunctionId),
+    /// What a ray query runs for candidates.
+    Handlers {
+        surface: FunctionId,
+        procedural: FunctionId,
+    },
     Access(BindlessAccess),
     /// Set of curve bases of a trace or query, as a mask in the order of `ast.md` section 5.
     CurveBases(u8),
@@ -80,11 +85,22 @@ pub enum Imm {
 impl Imm {
     /// The functions named.
     pub fn functions(&self) -> impl Iterator<Item = FunctionId> + use<> {
-        let callee = match self {
-            Imm::Callee(callee) => Some(*callee),
-            _ => None,
+        let named = match self {
+            Imm::Callee(callee) => [Some(*callee), None],
+            Imm::Handlers { surface, procedural } => [Some(*surface), Some(*procedural)],
+            _ => [None, None],
         };
-        callee.into_iter()
+        named.into_iter().flatten()
+    }
+
+    /// The functions named, to be changed.
+    pub fn functions_mut(&mut self) -> impl Iterator<Item = &mut FunctionId> {
+        let named = match self {
+            Imm::Callee(callee) => [Some(callee), None],
+            Imm::Handlers { surface, procedural } => [Some(surface), Some(procedural)],
+            _ => [None, None],
+        };
+        named.into_iter().flatten()
     }
 }
 
@@ -558,7 +574,9 @@ impl Function {
             Op::RayQueryWrite(_) => Effects::read_write(Scopes::LOCAL),
             Op::Autodiff(_) => Effects { ..Effects::VOLATILE },
             Op::ThreadGroup(_) => Effects { convergent: true, ..Effects::VOLATILE },
-            Op::Call => Effects { convergent: true, ..Effects::read_write(Scopes::ALL) },
+            Op::Call | Op::RayQueryPipeline => {
+                Effects { convergent: true, ..Effects::read_write(Scopes::ALL) }
+            }
             Op::Print | Op::Assert | Op::Assume => Effects::VOLATILE,
             _ => Effects::VOLATILE,
         }

@@ -104,8 +104,10 @@ impl<'a> Solver<'a> {
         for &block in self.cfg.reverse_post_order().iter().rev() {
             for inst in self.func.insts(block).rev() {
                 let op = self.func.op(inst);
-                self.writes_resources |=
-                    matches!(op, Op::ResourceWrite(_) | Op::Atomic(_) | Op::Call);
+                self.writes_resources |= matches!(
+                    op,
+                    Op::ResourceWrite(_) | Op::Atomic(_) | Op::Call | Op::RayQueryPipeline
+                );
                 if op == Op::Load {
                     self.loads[self.func.base_of(self.func.arg(inst, 0))].push(inst);
                 }

@@ -71,6 +71,7 @@ fn imm(imm: &Imm, hasher: &mut FxHasher) {
         Imm::Cases(cases) => cases.hash(hasher),
         Imm::Text(text) => text.hash(hasher),
         Imm::Callee(callee) => callee.hash(hasher),
+        Imm::Handlers { surface, procedural } => (surface, procedural).hash(hasher),
         Imm::Access(access) => access.hash(hasher),
         Imm::CurveBases(bases) => bases.hash(hasher),
     }

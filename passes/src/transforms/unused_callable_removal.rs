@@ -43,7 +43,9 @@ pub(crate) fn remove_unreached(cx: &mut ModuleCx<'_>) -> u64 {
         used[kernel] = true;
     }
     while let Some(id) = pending.pop() {
-        for (_, callee) in calls(&cx.module.functions[id]) {
+        let func = &cx.module.functions[id];
+        let insts = func.blocks().flat_map(|b| func.insts(b));
+        for callee in insts.flat_map(|i| func.inst(i).imm.functions()) {
             if !used[callee] {
                 used[callee] = true;
                 pending.push(callee);
@@ -58,7 +60,7 @@ pub(crate) fn remove_unreached(cx: &mut ModuleCx<'_>) -> u64 {
     unused
 }
 
-/// The calls of a function, in order, with their callees.
+/// The calls of a function, in order, with their callees. Functions that are named as handlers are none of these.
 pub(crate) fn calls(func: &Function) -> Vec<(InstId, FunctionId)> {
     let mut found = Vec::new();
     for block in func.blocks() {
@@ -80,10 +82,16 @@ fn remove_unused(cx: &mut ModuleCx<'_>, used: &SecondaryMap<FunctionId, bool>) {
         }
     }
     for function in kept.values_mut() {
-        for (inst, callee) in calls(function) {
-            if let Some(id) = renamed[callee] {
-                function.set_imm(inst, Imm::Callee(id));
+        let insts: Vec<InstId> = function.blocks().flat_map(|b| function.insts(b)).collect();
+        for inst in insts {
+            if function.inst(inst).imm.functions().next().is_none() {
+                continue;
             }
+            let mut imm = function.inst(inst).imm.clone();
+            for callee in imm.functions_mut() {
+                *callee = renamed[*callee].unwrap_or(*callee);
+            }
+            function.set_imm(inst, imm);
         }
     }
     cx.module.functions = kept;

@@ -61,6 +61,9 @@ pub enum Op {
     Autodiff(AutodiffOp),
     /// Operands: arguments; [`Imm::Callee`](crate::Imm) is the function.
     Call,
+    /// `ray_query_pipeline query, capture*`; [`Imm::Handlers`](crate::Imm) are callables that take the same operands and run for
+    /// each candidate of their kind.
+    RayQueryPipeline,
     /// Operands: values; [`Imm::Text`](crate::Imm) is the format.
     Print,
     Clock,
@@ -164,6 +167,7 @@ impl Op {
             Op::RayQueryWrite(_) => "ray_query_object_write",
             Op::Autodiff(_) => "autodiff",
             Op::Call => "call",
+            Op::RayQueryPipeline => "ray_query_pipeline",
             Op::Print => "print",
             Op::Clock => "clock",
             Op::Assert => "assert",

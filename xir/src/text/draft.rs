@@ -38,7 +38,8 @@ pub(super) struct RawInst {
 
 /// What few instructions have.
 pub(super) enum Extra<'t> {
-    Callee((Quoted<'t>, u32), usize),
+    /// The function named, which of those that the instruction names it is, and where it is named.
+    Callee((Quoted<'t>, u32), usize, usize),
     Name(String),
     Comment(String),
 }
@@ -145,9 +146,14 @@ impl<'t> Parser<'t> {
         extra: Extra<'t>,
     ) {
         match extra {
-            Extra::Callee(callee, offset) => {
-                draft.function.set_imm(inst, Imm::Callee(FunctionId::reserved_value()));
-                self.calls.push(PendingCall { caller, inst, callee, offset });
+            Extra::Callee(callee, position, offset) => {
+                let unknown = FunctionId::reserved_value();
+                let imm = match draft.function.op(inst) {
+                    Op::Call => Imm::Callee(unknown),
+                    _ => Imm::Handlers { surface: unknown, procedural: unknown },
+                };
+                draft.function.set_imm(inst, imm);
+                self.calls.push(PendingCall { caller, inst, callee, position, offset });
             }
             Extra::Name(name) => {
                 if let Some(result) = draft.function.result(inst) {

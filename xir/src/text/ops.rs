@@ -17,12 +17,13 @@ pub(super) enum Lookup {
 }
 
 /// Operations without a second word.
-const SINGLE: [Op; 24] = [
+const SINGLE: [Op; 25] = [
     Op::Phi,
     Op::Load,
     Op::Store,
     Op::Gep,
     Op::Call,
+    Op::RayQueryPipeline,
     Op::Print,
     Op::Clock,
     Op::Assert,

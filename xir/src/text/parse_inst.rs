@@ -40,7 +40,8 @@ impl<'t> Parser<'t> {
         self.access(&mut inst)?;
         match op {
             Op::Phi => self.phi(draft)?,
-            Op::Call => self.call(draft)?,
+            Op::Call => self.call(draft, 1)?,
+            Op::RayQueryPipeline => self.call(draft, 2)?,
             _ => self.items(draft, &mut inst)?,
         }
         self.inst_attributes(draft, &mut inst, has_result)?;
@@ -113,13 +114,20 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn call(&mut self, draft: &mut Draft<'t>) -> Result<(), Error> {
-        let offset = self.token.offset;
-        let Token::Symbol(name, ordinal) = self.token.token else {
-            return Err(self.expected("a callee, as in `@f`"));
-        };
-        self.advance()?;
-        draft.extras.push((draft.insts.len(), Extra::Callee((name, ordinal), offset)));
+    /// Names of so many functions, and operands in parentheses.
+    fn call(&mut self, draft: &mut Draft<'t>, functions: usize) -> Result<(), Error> {
+        for position in 0..functions {
+            if position > 0 {
+                self.need(',')?;
+            }
+            let offset = self.token.offset;
+            let Token::Symbol(name, ordinal) = self.token.token else {
+                return Err(self.expected("a callee, as in `@f`"));
+            };
+            self.advance()?;
+            let extra = Extra::Callee((name, ordinal), position, offset);
+            draft.extras.push((draft.insts.len(), extra));
+        }
         self.need('(')?;
         while !self.eat(')')? {
             let value = self.operand(draft)?;

@@ -4,7 +4,7 @@ use super::codes;
 use super::lexer::{Error, Lexer, Quoted, Spanned, Token, located};
 use super::parse_constant::Budget;
 use super::types::scalar_from_name;
-use crate::{ConstBytes, FunctionId, Imm, InstId, Module};
+use crate::{ConstBytes, FunctionId, InstId, Module};
 use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
 use luisac_ast::types::{Attribute, Member, Scalar, TypeError, TypeId, TypeKind};
 use rustc_hash::FxHashMap;
@@ -50,6 +50,8 @@ pub(super) struct PendingCall<'t> {
     pub caller: FunctionId,
     pub inst: InstId,
     pub callee: (Quoted<'t>, u32),
+    /// Which of the functions that the instruction names.
+    pub position: usize,
     pub offset: usize,
 }
 
@@ -235,7 +237,10 @@ impl<'t> Parser<'t> {
     fn resolve_calls(&mut self) {
         for call in std::mem::take(&mut self.calls) {
             if let Some(&callee) = self.functions.get(&call.callee) {
-                self.module.functions[call.caller].set_imm(call.inst, Imm::Callee(callee));
+                let function = &mut self.module.functions[call.caller];
+                let mut imm = function.inst(call.inst).imm.clone();
+                imm.functions_mut().skip(call.position).take(1).for_each(|f| *f = callee);
+                function.set_imm(call.inst, imm);
             } else {
                 let message = format!("there is no function `@{}`", call.callee.0.source());
                 self.report(codes::UNKNOWN_NAME, call.offset, message);

@@ -215,6 +215,13 @@ impl<'a, 'b> Printer<'a, 'b> {
                 self.list("", args);
                 self.out.push(')');
             }
+            (Imm::Handlers { surface, procedural }, _) => {
+                let [surface, procedural] =
+                    [surface, procedural].map(|&f| symbol_of(&self.shared.symbols, f));
+                let _ = write!(self.out, " {surface}, {procedural}(");
+                self.list("", args);
+                self.out.push(')');
+            }
             (Imm::Text(text), Op::Assert | Op::Assume) => {
                 self.list(" ", args);
                 self.out.push_str(if args.is_empty() { " " } else { ", " });

@@ -67,6 +67,10 @@ const TEXTS: [&str; 5] = ["", "plain", "two words", "\"\\\n\t\r%{}", "größe \u
 fn random_imm(op: Op, cases: usize, functions: usize, random: &mut Random) -> Imm {
     match op {
         Op::Call => Imm::Callee(FunctionId::new(random.below(functions))),
+        Op::RayQueryPipeline => {
+            let [surface, procedural] = [(); 2].map(|()| FunctionId::new(random.below(functions)));
+            Imm::Handlers { surface, procedural }
+        }
         Op::Print => Imm::Text((*random.pick(&TEXTS)).into()),
         Op::Assert | Op::Assume | Op::Unreachable if random.below(2) == 0 => {
             Imm::Text((*random.pick(&TEXTS)).into())

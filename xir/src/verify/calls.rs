@@ -1,7 +1,7 @@
 //! Invariant 19: no cycle among callables.
 
 use super::VerifyError;
-use crate::{FunctionId, Imm, Module};
+use crate::{FunctionId, Module};
 use cranelift_entity::SecondaryMap;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -17,11 +17,8 @@ pub(super) fn check_cycles(module: &Module) -> Vec<VerifyError> {
     let mut callees: SecondaryMap<FunctionId, Vec<FunctionId>> = SecondaryMap::new();
     for (id, function) in &module.functions {
         for inst in function.blocks().flat_map(|b| function.insts(b)) {
-            if let Imm::Callee(callee) = function.inst(inst).imm
-                && module.functions.is_valid(callee)
-            {
-                callees[id].push(callee);
-            }
+            let named = function.inst(inst).imm.functions();
+            callees[id].extend(named.filter(|&callee| module.functions.is_valid(callee)));
         }
         callees[id].sort_unstable();
         callees[id].dedup();

@@ -157,8 +157,8 @@ fn check_shape(cx: &mut Context<'_>, inst: InstId) {
     }
     let fits = match (&data.imm, data.op) {
         (Imm::Cases(cases), _) => is_switch && cases.len() == blocks - words,
-        (Imm::Callee(callee), Op::Call) => {
-            let known = cx.module.functions.is_valid(*callee);
+        (imm @ Imm::Callee(_), Op::Call) | (imm @ Imm::Handlers { .. }, Op::RayQueryPipeline) => {
+            let known = imm.functions().all(|f| cx.module.functions.is_valid(f));
             if !known {
                 cx.inst_error(18, inst, "the callee is not in the module");
             }
@@ -169,7 +169,7 @@ fn check_shape(cx: &mut Context<'_>, inst: InstId) {
         }
         (Imm::Access(access), op) => is_bindless(op) || (!access.typed && !access.uniform),
         (Imm::CurveBases(_), Op::ResourceQuery(op)) => op.reads_accel(),
-        (Imm::None, op) => !is_switch && !matches!(op, Op::Call | Op::Print),
+        (Imm::None, op) => !is_switch && !matches!(op, Op::Call | Op::RayQueryPipeline | Op::Print),
         _ => false,
     };
     if !fits {

@@ -3,7 +3,7 @@
 use super::{Context, data, resources};
 use crate::op::{AtomicOp, AutodiffOp, RayQueryReadOp, RayQueryWriteOp, Space};
 use crate::typing::{self, Index};
-use crate::{ArgumentKind, Imm, InstId, Op, ValueId};
+use crate::{ArgumentKind, FunctionId, InstId, Op, ValueId};
 use luisac_ast::types::{Scalar, TypeId, TypeKind};
 
 pub(super) fn check(cx: &mut Context<'_>) {
@@ -54,6 +54,7 @@ fn arity(op: Op) -> (usize, usize) {
         Op::Load | Op::Assert | Op::Assume | Op::RayQueryDispatch => (1, 1),
         Op::If | Op::Switch | Op::CondBr | Op::IndexedBranch => (1, 1),
         Op::Return => (0, 1),
+        Op::RayQueryPipeline => (1, usize::MAX),
         Op::Phi | Op::Print | Op::Call => (0, usize::MAX),
         _ => (0, 0),
     }
@@ -158,7 +159,7 @@ fn check_inst(cx: &mut Context<'_>, inst: InstId, operands: &[TypeId]) {
         Op::RayQueryRead(op) => check_query_read(cx, inst, op, operands[0]),
         Op::RayQueryWrite(op) => check_query_write(cx, inst, op, operands),
         Op::Autodiff(op) => check_autodiff(cx, inst, op, operands),
-        Op::Call => check_call(cx, inst, operands),
+        Op::Call | Op::RayQueryPipeline => check_call(cx, inst, operands),
         Op::Print => drop(cx.need_values(inst, 0)),
         Op::Clock => cx.expect(inst, data.ty == TypeId::U64, "a `u64` result"),
         Op::Assert | Op::Assume | Op::If | Op::CondBr if cx.need(inst, 0, Kind::Value) => {
@@ -287,7 +288,17 @@ fn check_autodiff(cx: &mut Context<'_>, inst: InstId, op: AutodiffOp, operands: 
 
 fn check_call(cx: &mut Context<'_>, inst: InstId, operands: &[TypeId]) {
     let data = cx.function.inst(inst);
-    let Imm::Callee(callee) = data.imm else { return };
+    if data.op == Op::RayQueryPipeline && cx.need(inst, 0, Kind::Lvalue) {
+        cx.expect(inst, cx.types.is_ray_query(operands[0]), "a ray query");
+    }
+    for callee in data.imm.functions() {
+        check_callee(cx, inst, callee, operands);
+    }
+}
+
+/// A function that an instruction calls, or names as a handler, takes its operands and returns its result.
+fn check_callee(cx: &mut Context<'_>, inst: InstId, callee: FunctionId, operands: &[TypeId]) {
+    let data = cx.function.inst(inst);
     let Some(callee) = cx.module.functions.get(callee) else { return };
     if callee.is_kernel() {
         cx.inst_error(18, inst, "a kernel cannot be called");

@@ -365,6 +365,26 @@ fn loops_have_their_shape() {
 }
 
 #[test]
+fn handlers_take_the_operands_of_their_query() {
+    let handlers = "callable @f(%0: reference T0, %1: value u32) {\nb0:\nreturn\n}\n\
+        callable @g(%0: reference T0) -> u32 {\nb0:\nreturn u32 1\n}\n\
+        callable @h(%0: value u32, %1: value u32) {\nb0:\nreturn\n}\n\
+        callable @i(%0: reference u32, %1: value u32) {\nb0:\nreturn\n}\n";
+    let with = |line: &str| {
+        format!(
+            "type T0 = opaque \"LC_RayQueryAll\";\n{handlers}kernel @k() {{\nb0:\n%0: T0 = alloca local\n\
+             %1: u32 = alloca local\nray_query_pipeline {line}\nreturn\n}}"
+        )
+    };
+    expect(&module(&with("@f, @f(%0, u32 1)")), None);
+    // A result, another number of arguments, another kind, no query.
+    module_breaks(18, &with("@f, @g(%0, u32 1)"));
+    module_breaks(18, &with("@f, @f(%0)"));
+    module_breaks(18, &with("@h, @f(%0, u32 1)"));
+    module_breaks(8, &with("@i, @i(%1, u32 1)"));
+}
+
+#[test]
 fn mixed_code_is_not_held_to_structure() {
     valid(
         "if %3, then b1, else b2, merge b3; b1: ; cond_br %3, b4, b3; b2: ; br b4; b3: ; br b4; b4: ; return",

@@ -8,6 +8,7 @@ mod exits;
 mod loops;
 mod memory;
 mod ray_queries;
+mod ray_walk;
 mod redundancy;
 mod restructure;
 mod scalar;

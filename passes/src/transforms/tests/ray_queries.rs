@@ -3,7 +3,7 @@ use crate::{Pipeline, RunOptions};
 use luisac_xir::text;
 
 /// A kernel with a query `%10`.
-fn query(body: &str) -> String {
+pub(super) fn query(body: &str) -> String {
     let lines: String = body
         .lines()
         .map(str::trim)
@@ -31,7 +31,7 @@ fn becomes(pipeline: &str, before: &str, after: &str) {
 }
 
 #[track_caller]
-fn is_refused(pass: &str, body: &str, reason: &str) {
+pub(super) fn is_refused(pass: &str, body: &str, reason: &str) {
     let mut module = parse(&query(body));
     let before = text::print(&module);
     let result = Pipeline::parse(pass).unwrap().run(&mut module, RunOptions::default());
