@@ -8,7 +8,7 @@
 //! function is looked at.
 
 use super::inline::callees_first;
-use super::unused_callable_removal::calls;
+use super::unused_callable_removal::{calls, handlers};
 use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters};
 use cranelift_entity::SecondaryMap;
 use luisac_xir::{FunctionId, FunctionKind, InstId, ValueId};
@@ -44,9 +44,10 @@ impl ModulePass for DeadArgElim {
                 sites[callee].push((caller, call));
             }
         }
+        let is_handler = handlers(cx.module);
         for id in callees_first(cx.module) {
             let function = &cx.module.functions[id];
-            if function.kind != FunctionKind::Callable || !function.has_body() {
+            if is_handler[id] || function.kind != FunctionKind::Callable || !function.has_body() {
                 continue;
             }
             let count = function.arguments.len();

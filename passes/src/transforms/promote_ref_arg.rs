@@ -9,7 +9,7 @@
 //! Cost: linear in calls and uses. Source: `passes.md` section 3.2.
 
 use super::inline::callees_first;
-use super::unused_callable_removal::calls;
+use super::unused_callable_removal::{calls, handlers};
 use super::util;
 use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters, options};
 use cranelift_entity::SecondaryMap;
@@ -59,8 +59,12 @@ impl ModulePass for PromoteRefArg {
             }
         }
         let mut effects: SecondaryMap<FunctionId, Effects> = SecondaryMap::new();
+        let is_handler = handlers(cx.module);
         for id in callees_first(cx.module) {
             effects[id] = Effects::of(&cx.module.functions[id], &effects);
+            if is_handler[id] {
+                continue;
+            }
             for index in 0..cx.module.functions[id].arguments.len() {
                 let (module, site) = (&*cx.module, &sites[id]);
                 if !is_promotable(module, options, id, index)

@@ -7,7 +7,7 @@
 
 use crate::manager::declaration::{Declaration, ModuleCx, ModulePass, Refusal, counters};
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use luisac_xir::{Function, FunctionId, Imm, InstId};
+use luisac_xir::{Function, FunctionId, Imm, InstId, Module, Op};
 
 counters! {
     /// What `unused_callable_removal` did.
@@ -71,6 +71,19 @@ pub(crate) fn calls(func: &Function) -> Vec<(InstId, FunctionId)> {
         }
     }
     found
+}
+
+/// The functions that ray queries name as handlers. Their signatures are those of the queries' operands.
+pub(crate) fn handlers(module: &Module) -> SecondaryMap<FunctionId, bool> {
+    let mut named: SecondaryMap<FunctionId, bool> = SecondaryMap::new();
+    for func in module.functions.values() {
+        for inst in func.blocks().flat_map(|b| func.insts(b)) {
+            if func.op(inst) == Op::RayQueryPipeline {
+                func.inst(inst).imm.functions().for_each(|f| named[f] = true);
+            }
+        }
+    }
+    named
 }
 
 fn remove_unused(cx: &mut ModuleCx<'_>, used: &SecondaryMap<FunctionId, bool>) {

@@ -237,6 +237,7 @@ fn lowered_queries_do_the_same() {
         "local_store_forward,dce,lower_ray_query_to_loop",
         "lower_ray_query_to_pipeline,dce",
         "lower_ray_query_to_loop,reconstruct_ray_query_loop,lower_ray_query_to_pipeline",
+        "lower_ray_query_to_pipeline,dead_arg_elim,promote_ref_arg,inline_all,dce",
         "lower_ray_query_to_pipeline,destructure_cfg,inline,simplify_cfg,mem2reg,unused_callable_removal",
     ];
     let source = query(KERNEL);
