@@ -66,6 +66,8 @@ fn compare(ours: &CallableLibrary, id: FunctionId, theirs: &CallableLibrary) {
         dumps(&file.library).swap_remove(id.as_u32() as usize)
     };
     assert_eq!(text(ours, id), text(theirs, other), "{name}");
+    let hash = |file: &CallableLibrary, id: FunctionId| hash::functions(&file.library)[id].function;
+    assert_eq!(hash(ours, id), hash(theirs, other), "{name}: structural hashes");
     let stored = &theirs.records[other];
     if ours.layout == theirs.layout {
         assert_eq!(record.direct_ops, stored.direct_ops, "{name}: operations");
