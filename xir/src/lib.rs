@@ -29,6 +29,7 @@ mod module;
 pub mod op;
 mod operands;
 pub mod text;
+pub mod to_ast;
 pub mod typing;
 pub mod verify;
 
@@ -47,5 +48,5 @@ mod tests;
 
 /// The diagnostic codes of this crate.
 pub fn code_tables() -> Vec<&'static [luisac_ast::diagnostic::CodeInfo]> {
-    vec![from_ast::codes::CODES, text::CODES, verify::codes::CODES, interp::CODES]
+    vec![from_ast::codes::CODES, to_ast::CODES, text::CODES, verify::codes::CODES, interp::CODES]
 }

@@ -30,7 +30,7 @@ mod plan;
 mod resources;
 mod statements;
 mod switch;
-mod translation;
+pub(crate) mod translation;
 
 #[cfg(test)]
 mod tests;

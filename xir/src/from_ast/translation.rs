@@ -9,8 +9,8 @@ use luisac_ast::callops::{CallOp, Group};
 use std::sync::LazyLock;
 
 /// What a call operation becomes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Translation {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Translation {
     Arithmetic(ArithmeticOp),
     ThreadGroup(ThreadGroupOp),
     Atomic(AtomicOp),
@@ -48,7 +48,7 @@ const RENAMED: [(CallOp, &str); 13] = [
 ];
 
 /// What `op` becomes.
-pub(super) fn of(op: CallOp) -> Translation {
+pub(crate) fn of(op: CallOp) -> Translation {
     static TABLE: LazyLock<Vec<Translation>> =
         LazyLock::new(|| CallOp::all().map(translate).collect());
     TABLE.get(usize::from(op.number_c())).copied().unwrap_or(Translation::None)
