@@ -8,6 +8,7 @@ use super::read::read_options;
 use super::run::parse_define;
 use super::{repro, watch};
 use luisac::codes;
+use luisac::driver::ast;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
@@ -182,6 +183,12 @@ impl Job<'_> {
             });
         }
         let wants = |kind| self.command.emit.contains(&kind);
+        if wants(Emit::AstOpt) {
+            let name =
+                format!("{}{suffix}.{}.ast.json", file_name(&input.stem), choice.target.name());
+            let bytes = ast::json(module.clone())?;
+            outputs.push(Output { name, is_artifact: false, bytes });
+        }
         if !self.command.emit.is_empty() && !self.command.emit.iter().any(|kind| kind.is_code()) {
             return Ok(());
         }

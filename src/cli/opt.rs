@@ -1,9 +1,10 @@
-//! `luisac opt`: XIR in, XIR out.
+//! `luisac opt`: XIR in, XIR or an AST out.
 
 use super::messages::{Failure, Messages};
 use super::options::OptCommand;
 use super::read::read_options;
 use super::{output, repro, watch};
+use luisac::driver::ast;
 use luisac::driver::compile::{self, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
@@ -42,6 +43,8 @@ fn optimise(
         input::verified(&module)?;
     }
     let path = command.output.as_deref().unwrap_or(Path::new("-"));
-    output::write(path, text::print(&module).as_bytes())?;
+    let is_json = path.extension().is_some_and(|e| e == "json");
+    let bytes = if is_json { ast::json(module)? } else { text::print(&module).into_bytes() };
+    output::write(path, &bytes)?;
     Ok(())
 }

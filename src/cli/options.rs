@@ -241,6 +241,8 @@ pub enum Emit {
     Xir,
     /// XIR after the pipeline.
     XirOpt,
+    /// The module after the pipeline as an AST in JSON.
+    AstOpt,
     /// LLVM IR.
     LlvmIr,
     /// Assembly.
@@ -323,7 +325,7 @@ pub struct OptCommand {
     /// XIR text or any other input; `-` is standard input.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where the XIR goes; standard output by default.
+    /// Where the XIR goes; standard output by default. A name that ends in `.json` gets the module as an AST.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Take this callable instead of the kernels; may be repeated.
@@ -373,7 +375,7 @@ pub struct ReduceCommand {
     /// The passes, which are reduced too; a command finds them in LUISAC_PASSES.
     #[arg(long, value_name = "PIPELINE", default_value = "@O2-flat-scalar")]
     pub passes: String,
-    /// Where the XIR goes; standard output by default.
+    /// Where the XIR goes; standard output by default. A name that ends in `.json` gets the module as an AST.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// At most so many candidates are tried.

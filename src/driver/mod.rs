@@ -1,5 +1,6 @@
 //! read -> lower -> optimise -> emit -> store.
 
+pub mod ast;
 pub mod compile;
 pub mod input;
 pub mod options;
