@@ -302,11 +302,18 @@ fn folders_are_all_inputs_under_them() {
     let folder = with_saxpy();
     folder.write("deep/er/wrong.json", with_errors());
     folder.write("deep/notes.md", "# Notes");
+    // Documents of other kinds: metadata, a recorded case.
+    folder.write("deep/saxpy.ptx.json", r#"{"schema": "luisac.kernel", "version": 1}"#);
+    folder.write("deep/saxpy.expect.json", r#"{"dispatch": [1, 1, 1]}"#);
     folder.write("deep/warned.json", with_warning());
     let outcome = run(&folder, "check .");
     ends(&outcome, 1);
     assert!(outcome.stderr.contains("wrong.json") && outcome.stderr.contains("warned.json"));
-    assert!(!outcome.stderr.contains("notes.md"), "{}", outcome.stderr);
+    for other in ["notes.md", "saxpy.ptx", "saxpy.expect"] {
+        assert!(!outcome.stderr.contains(other), "{}", outcome.stderr);
+    }
+    // Named by itself, a document is held to be an input.
+    ends(&run(&folder, "check deep/saxpy.expect.json"), 1);
     folder.write("none/notes.md", "# Notes");
     let none = run(&folder, "check none");
     ends(&none, 1);

@@ -218,12 +218,30 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
     Ok(files)
 }
 
-/// Whether a file of a folder is an input: by content, read as little as that takes.
+/// Whether a file of a folder is an input: by content, read as little as that takes. A document of another kind, such as the
+/// metadata that lies beside an artifact, is none.
 fn is_input(path: &Path) -> bool {
     let Ok(file) = std::fs::File::open(path) else { return false };
     let mut head = Vec::new();
     if file.take(4096).read_to_end(&mut head).is_err() {
         return false;
     }
-    !matches!(json::detect(&head), json::InputKind::Unknown)
+    match json::detect(&head) {
+        json::InputKind::Unknown => false,
+        json::InputKind::JsonD0 | json::InputKind::JsonV1 => starts_like_ast(&head),
+        json::InputKind::BinaryLibrary | json::InputKind::XirText => true,
+    }
+}
+
+/// Whether the first member of a document is one that an AST has.
+fn starts_like_ast(head: &[u8]) -> bool {
+    const MEMBERS: [&str; 7] =
+        ["types", "functions", "entry", "constants", "external_functions", "version", "root"];
+    let text = String::from_utf8_lossy(head);
+    let mut strings = text.split('"').skip(1).step_by(2);
+    match strings.next() {
+        Some("schema") => strings.next() == Some("luisa.compute.ast"),
+        Some(member) => MEMBERS.contains(&member),
+        None => false,
+    }
 }

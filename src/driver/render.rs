@@ -204,7 +204,7 @@ impl miette::Diagnostic for Report<'_> {
         if let Some(function) = &self.diagnostic.function {
             lines.push(format!("in {function}"));
         }
-        if let Some(pointer) = &self.diagnostic.pointer {
+        if let Some(pointer) = self.diagnostic.pointer.as_ref().filter(|p| !p.is_empty()) {
             lines.push(format!("at {pointer}"));
         }
         lines.extend(self.diagnostic.notes.iter().cloned());
