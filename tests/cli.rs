@@ -133,6 +133,8 @@ fn all_mistakes_are_told_at_once() {
     for word in ["L0310", "L0340", "L0320", "wrong.json", "/functions/0/body/statements/2/lhs"] {
         assert!(outcome.stderr.contains(word), "no {word}: {}", outcome.stderr);
     }
+    // In the order in which the program is read.
+    assert_eq!(outcome.codes(), ["L0310", "L0340", "L0320"], "{}", outcome.stderr);
     // The lines of the source, and what to do.
     assert!(outcome.stderr.contains("\"tag\":\"BREAK\""), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("help:"), "{}", outcome.stderr);
@@ -417,6 +419,33 @@ fn inspect_shows_what_is_there() {
     assert_eq!(value["functions"][0]["name"], "saxpy");
     assert_eq!(value["bytes"], folder.read("saxpy.json").len());
     assert_eq!(value["kernels"], 1);
+}
+
+/// An artifact is known by the metadata beside it.
+#[cfg(feature = "llvm")]
+#[test]
+fn inspect_knows_artifacts() {
+    let folder = with_saxpy();
+    run(&folder, "compile saxpy.json --target ptx,cpu -o out/").ok();
+    for (artifact, target) in
+        [("saxpy.ptx", "ptx:"), ("saxpy.o", "cpu:"), ("saxpy.ptx.json", "ptx:")]
+    {
+        let outcome = run(&folder, &format!("inspect out/{artifact} --json")).ok();
+        let value: Value = serde_json::from_str(outcome.text()).expect("JSON");
+        assert_eq!(misfits(&schema("inspect.schema.json"), &value), [""; 0]);
+        let of = value["metadata"]["target"].as_str().expect("a target");
+        assert!(of.starts_with(target), "{artifact}: {of}");
+    }
+}
+
+#[test]
+fn colours_are_for_those_who_ask() {
+    let folder = Folder::new();
+    folder.write("wrong.json", with_errors());
+    let colourful =
+        |flags: &str| run(&folder, &format!("check wrong.json {flags}")).stderr.contains('\u{1b}');
+    assert!(!colourful("") && !colourful("--color never") && colourful("--color always"));
+    assert!(!colourful("--color always --message-format json"));
 }
 
 #[test]

@@ -36,7 +36,7 @@ struct Finding {
     message: String,
 }
 
-/// Checks a library; errors and warnings in the order of functions, declarations before expressions before statements.
+/// Checks a library; errors and warnings in the order of functions, declarations first, then as the program is read.
 ///
 /// A library that [`json::read`](crate::json::read) gave is sound by its indices, on which this relies: it may panic
 /// for one that was put together otherwise and holds an index of something that does not exist.
@@ -135,12 +135,13 @@ impl Checker<'_> {
         name
     }
 
-    fn report(self, diagnostics: &mut Diagnostics) {
+    fn report(mut self, diagnostics: &mut Diagnostics) {
         if self.findings.is_empty() {
             return;
         }
         let nodes = self.findings.iter().map(|finding| finding.node);
         let locator = Locator::of_nodes(self.function, nodes);
+        self.findings.sort_by_key(|finding| locator.order(finding.node));
         let function = self.library.function_name(self.id);
         for finding in self.findings {
             let pointer = locator.locate(Place::new(self.id, finding.node));

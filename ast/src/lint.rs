@@ -106,12 +106,13 @@ impl Linter<'_> {
         }
     }
 
-    fn report(self, diagnostics: &mut Diagnostics) {
+    fn report(mut self, diagnostics: &mut Diagnostics) {
         if self.findings.is_empty() {
             return;
         }
         let nodes = self.findings.iter().map(|finding| finding.node);
         let locator = Locator::of_nodes(self.function, nodes);
+        self.findings.sort_by_key(|finding| locator.order(finding.node));
         let function = self.library.function_name(self.id);
         for finding in self.findings {
             let pointer = locator.locate(Place::new(self.id, finding.node));

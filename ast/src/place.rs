@@ -77,6 +77,8 @@ struct Step {
     parent: Node,
     member: &'static str,
     position: Option<u32>,
+    /// How many nodes come before, in the order in which the program is read.
+    order: u32,
 }
 
 /// The way from the body to every node of one function.
@@ -84,6 +86,8 @@ struct Step {
 pub struct Locator {
     exprs: SecondaryMap<ExprId, Option<Step>>,
     stmts: SecondaryMap<StmtId, Option<Step>>,
+    /// How many nodes have been met.
+    count: u32,
 }
 
 impl Locator {
@@ -93,7 +97,7 @@ impl Locator {
         if nodes.any(|node| matches!(node, Node::Expr(_) | Node::Stmt(_))) {
             return Self::new(function);
         }
-        Self { exprs: SecondaryMap::new(), stmts: SecondaryMap::new() }
+        Self { exprs: SecondaryMap::new(), stmts: SecondaryMap::new(), count: 0 }
     }
 
     /// Walks the function once.
@@ -101,29 +105,47 @@ impl Locator {
         let mut locator = Self {
             exprs: SecondaryMap::with_capacity(function.exprs.len()),
             stmts: SecondaryMap::with_capacity(function.stmts.len()),
+            count: 0,
         };
-        let mut pending = Vec::new();
-        if let Some(body) = function.body.expand() {
-            locator.stmts[body] =
-                Some(Step { parent: Node::Function, member: "body", position: None });
-            pending.push(Node::Stmt(body));
-        }
-        while let Some(parent) = pending.pop() {
-            children(function, parent, |member, position, child| {
-                let step = Some(Step { parent, member, position });
-                // A node that two others share is named by the first.
-                let slot = match child {
-                    Node::Expr(e) => &mut locator.exprs[e],
-                    Node::Stmt(s) => &mut locator.stmts[s],
-                    _ => return,
-                };
-                if slot.is_none() {
-                    *slot = step;
-                    pending.push(child);
-                }
+        let body = function.body.expand();
+        let step = Step { parent: Node::Function, member: "body", position: None, order: 0 };
+        let mut pending: Vec<_> = body.map(|b| (Node::Stmt(b), step)).into_iter().collect();
+        while let Some((node, step)) = pending.pop() {
+            if !locator.meet(node, step) {
+                continue;
+            }
+            let first = pending.len();
+            children(function, node, |member, position, child| {
+                pending.push((child, Step { parent: node, member, position, order: 0 }));
             });
+            pending[first..].reverse();
         }
         locator
+    }
+
+    /// Whether a node is met for the first time: one that two others share is named by the first.
+    fn meet(&mut self, node: Node, step: Step) -> bool {
+        let slot = match node {
+            Node::Expr(e) => &mut self.exprs[e],
+            Node::Stmt(s) => &mut self.stmts[s],
+            _ => return false,
+        };
+        let is_new = slot.is_none();
+        if is_new {
+            self.count += 1;
+            *slot = Some(Step { order: self.count, ..step });
+        }
+        is_new
+    }
+
+    /// How far behind others a node comes in the order in which the program is read; declarations come first.
+    pub fn order(&self, node: Node) -> u32 {
+        let step = match node {
+            Node::Expr(e) => self.exprs[e],
+            Node::Stmt(s) => self.stmts[s],
+            _ => return 0,
+        };
+        step.map_or(u32::MAX, |step| step.order)
     }
 
     /// The JSON pointer of a place in the function that this was made for.
@@ -163,7 +185,7 @@ impl Locator {
 
 impl Step {
     fn of(member: &'static str, position: usize) -> Self {
-        Self { parent: Node::Function, member, position: Some(position as u32) }
+        Self { parent: Node::Function, member, position: Some(position as u32), order: 0 }
     }
 }
 
