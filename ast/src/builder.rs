@@ -182,6 +182,16 @@ impl Builder {
         self.session.borrow_mut().library.types.parse(description)
     }
 
+    /// An array. Errors as [`Self::ty`].
+    pub fn array(&self, element: TypeId, len: u32) -> Result<TypeId, TypeError> {
+        self.session.borrow_mut().library.types.array(element, len)
+    }
+
+    /// A structure of an alignment in bytes. Errors as [`Self::ty`].
+    pub fn structure(&self, align: u32, members: &[TypeId]) -> Result<TypeId, TypeError> {
+        self.session.borrow_mut().library.types.structure(align, members.iter().copied())
+    }
+
     /// The type of a kind: also a custom type by name, and types with attributes.
     ///
     /// # Errors

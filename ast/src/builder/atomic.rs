@@ -36,6 +36,12 @@ impl<'b> Value<'b> {
     pub fn atomic(self, index: impl Operand<'b>) -> AtomicRef<'b> {
         AtomicRef { chain: vec![self], ty: self.ty }.at(index)
     }
+
+    /// Member of a shared structure, for atomic operations.
+    #[track_caller]
+    pub fn atomic_member(self, index: u32) -> AtomicRef<'b> {
+        AtomicRef { chain: vec![self], ty: self.ty }.member(index)
+    }
 }
 
 impl<'b> AtomicRef<'b> {
