@@ -3,6 +3,8 @@
 //! A lint speaks only where the input proves it; what needs a guess about sizes or values is left alone. Cost: linear
 //! in the nodes; the proof about barriers runs over the threads of one block and has a budget.
 
+#[cfg(test)]
+mod barrier_tests;
 mod barriers;
 pub mod codes;
 pub(crate) mod flow;
