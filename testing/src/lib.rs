@@ -4,6 +4,7 @@ mod bridge;
 pub mod case;
 pub mod diff;
 pub mod generate;
+pub mod ladders;
 pub mod random;
 
 pub use case::Case;

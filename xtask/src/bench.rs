@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: whole-process times of the release binary, the median of many runs.
 
+mod ladders;
 mod read;
 mod unrolled;
 
@@ -20,8 +21,10 @@ const RUNS: usize = 31;
 const WARM: usize = 3;
 
 pub fn bench(args: &[String]) -> Result<()> {
-    if let Some(("read", rest)) = args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return read::bench(rest);
+    match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        Some(("read", rest)) => return read::bench(rest),
+        Some(("ladders", rest)) => return ladders::bench(rest),
+        _ => {}
     }
     setup::setup(For::Build)?;
     let luisac = build()?;

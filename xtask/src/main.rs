@@ -22,7 +22,7 @@ usage: cargo xtask COMMAND
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
   diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
-  bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus;
+  bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus; bench ladders: passes on growing kernels;
            `bench read` measures reading and checking of inputs up to 1.8 GB, or up to the number of bytes given
 ";
 

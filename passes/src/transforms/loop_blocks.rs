@@ -3,11 +3,11 @@
 use crate::analyses::counted::CountedLoop;
 use crate::analyses::loops::Loops;
 use crate::analyses::scalar_evolution::ScalarEvolution;
-use cranelift_entity::SecondaryMap;
 use luisac_ast::types::TypeTable;
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
 use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
+use rustc_hash::FxHashMap;
 
 /// Larger loops are not looked at.
 pub(crate) const MAX_BLOCKS: usize = 64;
@@ -142,22 +142,32 @@ pub(crate) fn use_block(func: &Function, user: InstId, operand: usize) -> Option
     }
 }
 
-/// Copies of blocks and of the values in them.
+/// Copies of blocks and of the values in them. Hash maps, for a function may have many small loops.
 #[derive(Default)]
 pub(crate) struct Copies {
-    pub values: SecondaryMap<ValueId, Option<ValueId>>,
-    pub blocks: SecondaryMap<BlockId, Option<BlockId>>,
+    values: FxHashMap<ValueId, ValueId>,
+    blocks: FxHashMap<BlockId, BlockId>,
 }
 
 impl Copies {
     /// What stands for a value in the copy.
     pub fn value(&self, value: ValueId) -> ValueId {
-        self.values[value].unwrap_or(value)
+        self.known(value).unwrap_or(value)
+    }
+
+    /// What stands for a value in the copy, if it was said.
+    pub fn known(&self, value: ValueId) -> Option<ValueId> {
+        self.values.get(&value).copied()
+    }
+
+    /// Says what stands for a value in the copy.
+    pub fn set(&mut self, value: ValueId, copy: ValueId) {
+        self.values.insert(value, copy);
     }
 
     /// What stands for a block in the copy.
     pub fn block(&self, block: BlockId) -> BlockId {
-        self.blocks[block].unwrap_or(block)
+        self.blocks.get(&block).copied().unwrap_or(block)
     }
 
     /// A copy of an instruction in no block yet; its operands are those that are known so far.
@@ -169,7 +179,7 @@ impl Copies {
         let copy = func.create_inst(op, ty, &args, &blocks, imm);
         func.set_loc(copy, loc);
         if let (Some(old), Some(new)) = (func.result(inst), func.result(copy)) {
-            self.values[old] = Some(new);
+            self.values.insert(old, new);
             if let Some(name) = func.name_of(old).map(String::from) {
                 func.set_name(new, name);
             }
@@ -183,7 +193,7 @@ impl Copies {
         let mut last = after;
         for &block in blocks {
             last = func.insert_block_after(last);
-            self.blocks[block] = Some(last);
+            self.blocks.insert(block, last);
         }
         let mut copies = Vec::new();
         for &block in blocks {

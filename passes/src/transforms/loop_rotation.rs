@@ -162,8 +162,8 @@ impl<'a> Rotation<'a> {
         let mut copies = Copies::default();
         let phis: Vec<InstId> = func.phis(self.this.header).collect();
         for phi in phis {
-            if let Some(result) = func.result(phi) {
-                copies.values[result] = phi_entry(func, phi, into);
+            if let (Some(result), Some(value)) = (func.result(phi), phi_entry(func, phi, into)) {
+                copies.set(result, value);
             }
         }
         for &inst in &self.own {

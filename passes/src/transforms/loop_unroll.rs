@@ -12,7 +12,6 @@ use crate::manager::declaration::{
     Declaration, FunctionCx, FunctionPass, Refusal, counters, options,
 };
 use crate::manager::form::Requires;
-use cranelift_entity::SecondaryMap;
 use luisac_ast::types::{TypeId, TypeTable};
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
@@ -208,13 +207,13 @@ struct Copier<'a> {
     func: &'a mut Function,
     round: &'a Round,
     /// Copies of the values of the round that is being copied.
-    values: SecondaryMap<ValueId, Option<ValueId>>,
-    blocks: SecondaryMap<BlockId, Option<BlockId>>,
+    values: FxHashMap<ValueId, ValueId>,
+    blocks: FxHashMap<BlockId, BlockId>,
 }
 
 impl<'a> Copier<'a> {
     fn new(func: &'a mut Function, round: &'a Round) -> Self {
-        Copier { func, round, values: SecondaryMap::new(), blocks: SecondaryMap::new() }
+        Copier { func, round, values: FxHashMap::default(), blocks: FxHashMap::default() }
     }
 
     fn run(mut self, count: u64) {
@@ -226,20 +225,20 @@ impl<'a> Copier<'a> {
         for _ in 0..count {
             for (&phi, &value) in phis.iter().zip(&start) {
                 if let Some(result) = self.func.result(phi) {
-                    self.values[result] = Some(value);
+                    self.values.insert(result, value);
                 }
             }
             self.copy_blocks(from);
-            let head = self.blocks[self.round.header].unwrap_or(from);
+            let head = self.blocks.get(&self.round.header).copied().unwrap_or(from);
             self.redirect(from, head);
             start = phis
                 .iter()
                 .map(|&phi| {
                     let next = self.entry(phi, self.round.latch);
-                    self.values[next].unwrap_or(next)
+                    self.values.get(&next).copied().unwrap_or(next)
                 })
                 .collect();
-            from = self.blocks[self.round.latch].unwrap_or(from);
+            from = self.blocks.get(&self.round.latch).copied().unwrap_or(from);
         }
         // The last copy leads into the loop itself.
         for (&phi, &value) in phis.iter().zip(&start) {
@@ -271,11 +270,11 @@ impl<'a> Copier<'a> {
         let mut last = after;
         for &block in &self.round.blocks {
             last = self.func.insert_block_after(last);
-            self.blocks[block] = Some(last);
+            self.blocks.insert(block, last);
         }
         let mut copies: Vec<(InstId, InstId)> = Vec::new();
         for &block in &self.round.blocks {
-            let Some(into) = self.blocks[block] else { continue };
+            let Some(into) = self.blocks.get(&block).copied() else { continue };
             let insts: Vec<InstId> = self.func.insts(block).collect();
             for inst in insts {
                 let is_header = block == self.round.header;
@@ -283,7 +282,7 @@ impl<'a> Copier<'a> {
                     continue;
                 }
                 if is_header && self.func.op(inst).is_terminator() {
-                    let inside = self.blocks[self.round.inside].unwrap_or(into);
+                    let inside = self.blocks.get(&self.round.inside).copied().unwrap_or(into);
                     self.func.replace_with_br(into, inside);
                     continue;
                 }
@@ -293,8 +292,12 @@ impl<'a> Copier<'a> {
             }
         }
         for (inst, copy) in copies {
-            let args: Vec<ValueId> =
-                self.func.args(inst).iter().map(|&v| self.values[v].unwrap_or(v)).collect();
+            let args: Vec<ValueId> = self
+                .func
+                .args(inst)
+                .iter()
+                .map(|&v| self.values.get(&v).copied().unwrap_or(v))
+                .collect();
             self.func.set_args(copy, &args);
         }
     }
@@ -303,16 +306,22 @@ impl<'a> Copier<'a> {
     fn shell(&mut self, inst: InstId) -> InstId {
         let data = self.func.inst(inst);
         let (op, ty, imm, loc) = (data.op, data.ty, data.imm.clone(), data.loc);
-        let blocks: Vec<BlockId> = self
-            .func
-            .inst_blocks(inst)
-            .iter()
-            .map(|&b| if b == self.round.header { b } else { self.blocks[b].unwrap_or(b) })
-            .collect();
+        let blocks: Vec<BlockId> =
+            self.func
+                .inst_blocks(inst)
+                .iter()
+                .map(|&b| {
+                    if b == self.round.header {
+                        b
+                    } else {
+                        self.blocks.get(&b).copied().unwrap_or(b)
+                    }
+                })
+                .collect();
         let copy = self.func.create_inst(op, ty, &[], &blocks, imm);
         self.func.set_loc(copy, loc);
         if let (Some(old), Some(new)) = (self.func.result(inst), self.func.result(copy)) {
-            self.values[old] = Some(new);
+            self.values.insert(old, new);
             if let Some(name) = self.func.name_of(old).map(String::from) {
                 self.func.set_name(new, name);
             }

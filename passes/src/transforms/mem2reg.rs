@@ -4,7 +4,8 @@
 //! phis where paths with different stores meet.
 //! Why right: phis stand at the iterated dominance frontier of the stores, restricted to blocks where the variable is read
 //! later (pruned SSA); a read before any write yields zero, as locals are zero when the function is entered.
-//! Cost: for each variable the blocks that it is live in; variables of one block, and of one store that dominates all reads,
+//! Cost: for each variable the blocks that it is live in, up to a budget that is linear in the blocks: counters of thousands of
+//! loops inside each other would take the square. Variables beyond it stay in memory. Variables of one block, and of one store that dominates all reads,
 //! cost their uses only. Source: V. Sreedhar, G. Gao, "A linear time algorithm for placing
 //! phi-nodes", POPL 1995; renaming after R. Cytron et al., TOPLAS 13 (1991).
 
@@ -29,11 +30,16 @@ counters! {
         change removed_store_count "stores removed";
         change removed_load_count "loads replaced by values";
         change inserted_phi_count "phis inserted";
+        note skipped_alloca_count "allocas kept since together they are live in too many blocks";
     }
 }
 
 /// Larger variables stay in memory: as values they would be copied whole.
 const MAX_BYTES: u64 = 256;
+
+/// All variables together are followed through so many blocks, and so many more for each block that there is.
+const MIN_LIVE: usize = 1 << 23;
+const LIVE_PER_BLOCK: usize = 256;
 
 /// The pass.
 pub struct Mem2Reg;
@@ -61,7 +67,10 @@ impl FunctionPass for Mem2Reg {
         }
         let cfg = ControlFlowGraph::compute(cx.func);
         let dominators = DominatorTree::compute(cx.func, &cfg);
-        let phis = Placement::new(cx.func, &cfg, &dominators, &variables).place(cx, &variables);
+        let placement = Placement::new(cx.func, &cfg, &dominators, &variables);
+        let found = variables.len();
+        let (variables, phis) = placement.place(cx, variables);
+        info.skipped_alloca_count = (found - variables.len()) as u64;
         info.promoted_alloca_count = variables.len() as u64;
         info.inserted_phi_count = phis.count;
         Renaming::new(cx.types, &variables, phis).run(cx.func, &cfg, &dominators, &mut info);
@@ -123,6 +132,8 @@ struct Placement<'a> {
     live: SecondaryMap<BlockId, u32>,
     visited: SecondaryMap<BlockId, u32>,
     placed: SecondaryMap<BlockId, u32>,
+    /// How many more blocks liveness may spread to.
+    budget: usize,
 }
 
 impl<'a> Placement<'a> {
@@ -157,14 +168,20 @@ impl<'a> Placement<'a> {
             live: SecondaryMap::new(),
             visited: SecondaryMap::new(),
             placed: SecondaryMap::new(),
+            budget: MIN_LIVE + LIVE_PER_BLOCK * func.block_count(),
         }
     }
 
-    /// Inserts empty phis for all variables.
-    fn place(mut self, cx: &mut FunctionCx<'_>, variables: &[InstId]) -> Phis {
+    /// Inserts empty phis for the variables; gives those that are within the budget, and the phis by their positions.
+    fn place(mut self, cx: &mut FunctionCx<'_>, variables: Vec<InstId>) -> (Vec<InstId>, Phis) {
         let mut phis = Phis::default();
-        for (number, &alloca) in variables.iter().enumerate() {
-            let blocks = self.blocks_for(cx.func, number as u32 + 1, alloca);
+        let mut kept = Vec::with_capacity(variables.len());
+        for (position, alloca) in variables.into_iter().enumerate() {
+            let Some(blocks) = self.blocks_for(cx.func, position as u32 + 1, alloca) else {
+                continue;
+            };
+            let number = kept.len() as u32;
+            kept.push(alloca);
             let ty = cx.func.inst(alloca).ty;
             let name = cx.func.result(alloca).and_then(|v| cx.func.name_of(v)).map(String::from);
             for block in blocks {
@@ -176,18 +193,18 @@ impl<'a> Placement<'a> {
                 if let (Some(name), Some(value)) = (&name, cx.func.result(phi)) {
                     cx.func.set_name(value, name.as_str());
                 }
-                phis.at[block].push((number as u32, phi));
+                phis.at[block].push((number, phi));
                 phis.count += 1;
             }
         }
-        phis
+        (kept, phis)
     }
 
-    /// The blocks that need a phi of the variable.
-    fn blocks_for(&mut self, func: &Function, stamp: u32, alloca: InstId) -> Vec<BlockId> {
+    /// The blocks that need a phi of the variable; `None` if the budget does not reach.
+    fn blocks_for(&mut self, func: &Function, stamp: u32, alloca: InstId) -> Option<Vec<BlockId>> {
         let (loads, stores) = self.accesses(func, alloca);
         if stores.is_empty() || self.one_store_dominates(func, &stores, &loads) {
-            return Vec::new();
+            return Some(Vec::new());
         }
         let mut define_blocks = Vec::new();
         let mut first_store: Vec<(BlockId, u32)> = Vec::new();
@@ -203,10 +220,10 @@ impl<'a> Placement<'a> {
         first_store.dedup_by_key(|(block, _)| *block);
         let exposed = self.exposed_blocks(func, stamp, &loads, &first_store);
         if exposed.is_empty() {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        self.spread_liveness(stamp, exposed);
-        self.iterated_frontier(func, stamp, define_blocks)
+        let spread = self.spread_liveness(stamp, exposed);
+        spread.then(|| self.iterated_frontier(func, stamp, define_blocks))
     }
 
     /// Reachable loads and stores of a variable.
@@ -254,16 +271,19 @@ impl<'a> Placement<'a> {
         exposed
     }
 
-    /// Marks all blocks at whose start the variable is live.
-    fn spread_liveness(&mut self, stamp: u32, mut pending: Vec<BlockId>) {
+    /// Marks all blocks at whose start the variable is live; false if the budget does not reach.
+    fn spread_liveness(&mut self, stamp: u32, mut pending: Vec<BlockId>) -> bool {
         while let Some(block) = pending.pop() {
             for &pred in self.cfg.predecessors(block) {
                 if self.defines[pred] != stamp && self.live[pred] != stamp {
+                    let Some(rest) = self.budget.checked_sub(1) else { return false };
+                    self.budget = rest;
                     self.live[pred] = stamp;
                     pending.push(pred);
                 }
             }
         }
+        true
     }
 
     fn iterated_frontier(

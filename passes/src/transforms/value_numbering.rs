@@ -12,6 +12,7 @@ use super::util;
 use crate::manager::declaration::{
     Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
 };
+use cranelift_entity::packed_option::PackedOption;
 use luisac_ast::types::{TypeId, TypeTable};
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
@@ -104,7 +105,9 @@ impl FunctionPass for Gvn {
 struct Key {
     op: Op,
     ty: TypeId,
-    args: Vec<ValueId>,
+    /// The first operands; few operations have more.
+    args: [PackedOption<ValueId>; 3],
+    more: Box<[ValueId]>,
     access: BindlessAccess,
     curves: u8,
 }
@@ -118,12 +121,14 @@ impl Key {
         {
             return None;
         }
-        let mut args = func.args(inst).to_vec();
+        let all = func.args(inst);
+        let mut args = [0, 1, 2].map(|i| PackedOption::from(all.get(i).copied()));
+        let more: Box<[ValueId]> = all.get(3..).unwrap_or_default().into();
         if let Op::Arithmetic(op) = data.op
             && is_commutative(op)
             && types.is_scalar_or_vector(data.ty)
-            && args.len() == 2
-            && args[1] < args[0]
+            && all.len() == 2
+            && all[1] < all[0]
         {
             args.swap(0, 1);
         }
@@ -133,7 +138,7 @@ impl Key {
             Imm::None => (BindlessAccess::default(), 0),
             _ => return None,
         };
-        Some(Key { op: data.op, ty: data.ty, args, access, curves })
+        Some(Key { op: data.op, ty: data.ty, args, more, access, curves })
     }
 }
 

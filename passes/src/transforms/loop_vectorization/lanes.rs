@@ -43,7 +43,7 @@ impl<'a> Lanes<'a> {
         self.phis[old] = Some(phi);
         let results = (self.func.result(old), self.func.result(phi));
         if let ((Some(old), Some(new)), true) = (results, self.types.is_vector(ty)) {
-            self.vectors.values[old] = Some(new);
+            self.vectors.set(old, new);
         }
     }
 
@@ -64,12 +64,12 @@ impl<'a> Lanes<'a> {
         }
         let vector = TypeId::vector(scalar, LANES as u8);
         let all = self.builder().aggregate(vector, &parts);
-        self.vectors.values[old] = Some(all);
+        self.vectors.set(old, all);
     }
 
     /// The vector of a scalar; what comes from outside is the same in all lanes.
     pub fn vector(&mut self, value: ValueId) -> ValueId {
-        if let Some(vector) = self.vectors.values[value] {
+        if let Some(vector) = self.vectors.known(value) {
             return vector;
         }
         let ty = self.func.value_type(value);
@@ -81,7 +81,7 @@ impl<'a> Lanes<'a> {
             Some(end) => Builder::before(self.func, self.types, end).aggregate(vector, &parts),
             None => value,
         };
-        self.vectors.values[value] = Some(all);
+        self.vectors.set(value, all);
         all
     }
 
@@ -100,7 +100,7 @@ impl<'a> Lanes<'a> {
             let op = self.func.op(inst);
             self.builder().value(op, vector, &args)
         };
-        self.vectors.values[result] = Some(made);
+        self.vectors.set(result, made);
     }
 
     /// One lane of an access of a resource.
@@ -108,7 +108,7 @@ impl<'a> Lanes<'a> {
         let args: Vec<ValueId> = self.func.args(inst).to_vec();
         let args: Vec<ValueId> = args
             .into_iter()
-            .map(|a| match self.vectors.values[a] {
+            .map(|a| match self.vectors.known(a) {
                 Some(vector) => self.builder().extract(vector, lane as u32),
                 None => a,
             })

@@ -80,7 +80,7 @@ impl Shape {
         shape.find_loops(&forest);
         shape.take_in_ends(func, &cfg, &forest);
         shape.recognise_tests(func, &forest);
-        shape.link(func, &cfg, &dominators);
+        shape.link(func, &dominators);
         shape
     }
 
@@ -160,15 +160,15 @@ impl Shape {
     /// the loop: an early `return` is no exit to be dispatched. The last exit of a loop and that of its test stay exits.
     fn take_in_ends(&mut self, func: &Function, cfg: &ControlFlowGraph, forest: &Loops) {
         let mut exits = self.count_exits(func, forest);
+        let edges = self.count_edges(func, |_, _| true);
         for &block in &self.order {
             let [pred] = *cfg.predecessors(block) else { continue };
-            let edges = func.successors(pred).iter().filter(|&&t| t == block).count();
             let quiet = |inst| {
                 let effects = func.effects(inst);
                 func.op(inst).is_terminator() || !(effects.volatile || effects.convergent)
             };
             let ends = func.successors(block).is_empty() && func.insts(block).all(quiet);
-            if edges != 1 || !ends {
+            if edges[block] != 1 || !ends {
                 continue;
             }
             let mut level = self.level[pred];
@@ -185,6 +185,21 @@ impl Shape {
                 level = self.loops[number as usize].parent;
             }
         }
+    }
+
+    /// How many edges (source, target) that `counts` lead to each block. One walk: a block may have any number of targets.
+    fn count_edges(
+        &self,
+        func: &Function,
+        counts: impl Fn(BlockId, BlockId) -> bool,
+    ) -> SecondaryMap<BlockId, u32> {
+        let mut edges = SecondaryMap::new();
+        for &block in &self.order {
+            for &target in func.successors(block) {
+                edges[target] += u32::from(counts(block, target));
+            }
+        }
+        edges
     }
 
     /// How many blocks outside of each loop its edges lead to.
@@ -245,7 +260,9 @@ impl Shape {
         self.plain(block)
     }
 
-    fn link(&mut self, func: &Function, cfg: &ControlFlowGraph, dominators: &DominatorTree) {
+    fn link(&mut self, func: &Function, dominators: &DominatorTree) {
+        let is_back = |from, to| self.headed(to).is_some() && dominators.dominates(to, from);
+        let edges = self.count_edges(func, |from, to| !is_back(from, to));
         for i in 1..self.order.len() {
             let block = self.order[i];
             let headed = self.headed(block);
@@ -257,14 +274,8 @@ impl Shape {
                 continue;
             }
             let parent = self.representative(dominator, level);
-            let mut edges = 0;
-            for &pred in cfg.predecessors(block) {
-                if headed.is_none() || !dominators.dominates(block, pred) {
-                    edges += func.successors(pred).iter().filter(|&&t| t == block).count();
-                }
-            }
             // The only edge into a block comes from its dominator.
-            let is_arm = edges == 1 && !Shape::is_loop(parent);
+            let is_arm = edges[block] == 1 && !Shape::is_loop(parent);
             self.arm[node.0 as usize] = is_arm;
             let is_case = is_arm && { func.terminator(dominator) }
                 .is_some_and(|t| func.op(t) == Op::IndexedBranch);
