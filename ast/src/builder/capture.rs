@@ -20,6 +20,12 @@ impl Session {
     pub(super) fn resolve(&mut self, raw: Raw) -> Built<ExprId> {
         let state = self.top()?;
         if state.serial == raw.serial {
+            let expr = state.function.exprs[raw.expr];
+            // It has happened already, and would happen once more.
+            if expr.ty == TypeId::VOID && matches!(expr.kind, ExprKind::Call { .. }) {
+                let message = "a call without a value cannot be used as one";
+                return fault(crate::check::codes::OPERAND_TYPE, message);
+            }
             return Ok(raw.expr);
         }
         if let Some(expr) = state.captured.get(&raw) {

@@ -69,6 +69,10 @@ impl Session {
             Some(value) => self.ty(value)?,
             None => TypeId::VOID,
         };
+        if value.is_some() && !self.types().is_data(ty) {
+            let message = format!("a `{}` cannot be returned", self.name(ty));
+            return fault(codes::RETURN_TYPE, message);
+        }
         let state = self.top()?;
         if !state.returns && state.function.tag != FunctionTag::Kernel {
             state.function.return_type = ty;

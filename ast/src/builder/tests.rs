@@ -308,6 +308,12 @@ fn mistakes_are_errors_with_the_line() {
     fails(check::codes::KERNEL_ONLY, "kernel", |b| {
         b.callable("c", |f| f.assign(f.shared(F32), 1)).map(drop)
     });
+    fails(check::codes::RETURN_TYPE, "buffer", |b| {
+        b.callable("c", |f| f.return_value(f.buffer(F32))).map(drop)
+    });
+    kernel_fails(check::codes::OPERAND_TYPE, "without a value", |f| {
+        f.evaluate(f.call_op(CallOp::SynchronizeBlock, &[]));
+    });
     fails(check::codes::NOT_ASSIGNABLE, "DISPATCH_ID", |b| {
         b.callable("c", |f| f.assign(f.dispatch_id().x(), 1u32)).map(drop)
     });
