@@ -16,7 +16,7 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{
-    Binding, Callee, ExprKind, Function, FunctionId, FunctionTag, Library, VariableTag,
+    Binding, Callee, ExprKind, Function, FunctionId, FunctionTag, Library, StmtId, VariableTag,
 };
 use crate::types::TypeId;
 
@@ -37,11 +37,22 @@ pub fn print(library: &Library) -> String {
 
 /// As [`print`], of some functions and what they call.
 pub fn print_only(library: &Library, functions: &[FunctionId]) -> String {
+    print_with_lines(library, functions).0
+}
+
+/// The line of each statement, the first line being 1, by function and position of the statement; 0 for what is not written.
+pub type Lines = Vec<Vec<u32>>;
+
+/// As [`print_only`], with the lines on which statements start.
+pub fn print_with_lines(library: &Library, functions: &[FunctionId]) -> (String, Lines) {
+    let lines = vec![Vec::new(); library.functions.len()];
     let mut printer = Printer {
         library,
         types: Types::new(&library.types),
         functions: function_names(library),
         out: String::new(),
+        lines,
+        counted: (0, 1),
     };
     printer.structures();
     printer.externals();
@@ -50,7 +61,7 @@ pub fn print_only(library: &Library, functions: &[FunctionId]) -> String {
     for id in library.functions.keys().filter(|id| wanted[*id]) {
         printer.function(id);
     }
-    printer.out
+    (printer.out, printer.lines)
 }
 
 /// The functions and what they call; callers come after their callees.
@@ -78,6 +89,9 @@ struct Printer<'a> {
     /// Name of each function, by position.
     functions: Vec<String>,
     out: String,
+    lines: Lines,
+    /// A place in the text, and its line.
+    counted: (usize, u32),
 }
 
 impl Printer<'_> {
@@ -90,6 +104,19 @@ impl Printer<'_> {
         for _ in 0..level.min(MAX_INDENT) {
             self.out.push_str("    ");
         }
+    }
+
+    /// Notes that a statement starts at the end of what is written.
+    fn starts(&mut self, function: FunctionId, stmt: StmtId) {
+        let (from, line) = self.counted;
+        let more = self.out.as_bytes()[from..].iter().filter(|&&b| b == b'\n').count() as u32;
+        self.counted = (self.out.len(), line + more);
+        let lines = &mut self.lines[function.as_u32() as usize];
+        let position = stmt.as_u32() as usize;
+        if lines.len() <= position {
+            lines.resize(position + 1, 0);
+        }
+        lines[position] = line + more;
     }
 
     fn blank(&mut self) {
@@ -158,7 +185,7 @@ impl Printer<'_> {
         self.attributes(function);
         self.text(" {\n");
         self.variables(function, &names);
-        self.statements(function, &names);
+        self.statements(id, &names);
         self.text("}\n");
     }
 

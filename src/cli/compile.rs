@@ -14,11 +14,14 @@ use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
 use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_targets::Artifact;
+use luisac_ast::json::InputKind;
+use luisac_ast::pretty::Lines;
+use luisac_targets::{Artifact, Source};
 use luisac_xir::{FunctionId, Module, text};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file that is to be written.
 struct Output {
@@ -108,7 +111,7 @@ impl Job<'_> {
     fn outputs(&self, input: &Input) -> Result<Vec<Output>, Diagnostics> {
         let mut outputs = Vec::new();
         if self.command.emit.contains(&Emit::Ast) {
-            outputs.push(self.pseudo_code(input)?);
+            outputs.push(self.pseudo_code(input)?.0);
             if self.command.emit.iter().all(|kind| *kind == Emit::Ast) {
                 return Ok(outputs);
             }
@@ -127,30 +130,46 @@ impl Job<'_> {
                 bytes: text::print(&module).into_bytes(),
             });
         }
+        let source = self.source(input, &mut outputs)?;
         for (i, choice) in self.targets.iter().enumerate() {
             let module = if i + 1 == self.targets.len() {
                 std::mem::take(&mut module)
             } else {
                 module.clone()
             };
-            self.target(input, module, &kernels, choice, &mut outputs)?;
+            self.target(input, module, &kernels, (choice, source.clone()), &mut outputs)?;
         }
         Ok(outputs)
     }
 
     /// The input as pseudo-code, linked and reduced to what was asked for.
-    fn pseudo_code(&self, input: &Input) -> Result<Output, Diagnostics> {
+    fn pseudo_code(&self, input: &Input) -> Result<(Output, Lines), Diagnostics> {
         let program = program::program(input, self.read)?;
         // Whoever asks for more hears the warnings with that.
         if self.command.emit.iter().all(|kind| *kind == Emit::Ast) {
             self.messages.show_all(&program.warnings, Some(input));
         }
         let names = [&self.command.input.entry[..], &self.command.input.callable[..]].concat();
-        Ok(Output {
-            name: format!("{}.ast", file_name(&input.stem)),
-            is_artifact: false,
-            bytes: program.pseudo_code(&names)?.into_bytes(),
-        })
+        let (text, lines) = program.pseudo_code_with_lines(&names)?;
+        let name = format!("{}.ast", file_name(&input.stem));
+        Ok((Output { name, is_artifact: false, bytes: text.into_bytes() }, lines))
+    }
+
+    /// What line information refers to, where it is asked for and the input is no XIR; the text is an output too.
+    fn source(
+        &self,
+        input: &Input,
+        outputs: &mut Vec<Output>,
+    ) -> Result<Option<Arc<Source>>, Diagnostics> {
+        if !self.options.debug_info || input.kind() == InputKind::XirText {
+            return Ok(None);
+        }
+        let (text, lines) = self.pseudo_code(input)?;
+        let source = Source { file: text.name.clone(), lines };
+        if !self.command.emit.contains(&Emit::Ast) {
+            outputs.push(text);
+        }
+        Ok(Some(Arc::new(source)))
     }
 
     fn target(
@@ -158,7 +177,7 @@ impl Job<'_> {
         input: &Input,
         mut module: Module,
         kernels: &[usize],
-        choice: &TargetChoice,
+        (choice, source): (&TargetChoice, Option<Arc<Source>>),
         outputs: &mut Vec<Output>,
     ) -> Result<(), Diagnostics> {
         let code = &self.command.code;
@@ -195,6 +214,7 @@ impl Job<'_> {
         let mut emit = compile::emit_options(input, self.options, choice);
         emit.llvm_ir = wants(Emit::LlvmIr);
         emit.asm = wants(Emit::Asm);
+        emit.source = source;
         let present: Vec<FunctionId> = module.kernels().collect();
         for kernel in kernels.iter().filter_map(|&i| present.get(i).copied()) {
             let artifact = compile::emit(&module, kernel, choice, &emit)?;
@@ -284,6 +304,8 @@ fn beside(destination: &Destination, name: &str, stream_alone: bool) -> Option<P
         Destination::Stdout => stream_alone.then(|| PathBuf::from("-")),
         Destination::Folder(folder) => Some(folder.join(name)),
         Destination::File(path) if output::is_special(path) => None,
+        // Line information knows it by this name.
+        Destination::File(path) if name.ends_with(".ast") => Some(path.with_file_name(name)),
         Destination::File(path) => {
             // `KERNEL.ptx.json` beside `-o a.ptx` is `a.ptx.json`.
             let tail = name.split('.').rev().take(2).collect::<Vec<_>>();

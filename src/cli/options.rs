@@ -168,7 +168,7 @@ pub struct CodeOptions {
     /// What an index out of range does.
     #[arg(long, value_enum, default_value_t = BoundsOption::Off)]
     pub bounds: BoundsOption,
-    /// Line information: JSON pointers as source lines.
+    /// Line information, in terms of the pseudo-code that `--emit ast` writes; it is written too.
     #[arg(short = 'g')]
     pub debug_info: bool,
     /// Block size instead of the kernel's own.

@@ -190,7 +190,6 @@ pub fn emit_options(input: &Input, options: &CodeOptions, choice: &TargetChoice)
     emit.math = options.math;
     emit.bounds = options.bounds;
     emit.opt_level = options.opt_level;
-    emit.debug_info = options.debug_info;
     emit.provenance = Provenance {
         input_hash: blake3::hash(input.bytes()).to_hex().to_string(),
         options_hash: options.hash(&choice.label()),

@@ -37,10 +37,22 @@ impl Program {
     /// # Errors
     /// `L1203` for a name that no function has.
     pub fn pseudo_code(&self, names: &[String]) -> Result<String, Diagnostic> {
-        if names.is_empty() {
-            return Ok(pretty::print(&self.library));
-        }
+        Ok(self.pseudo_code_with_lines(names)?.0)
+    }
+
+    /// As [`Program::pseudo_code`], with the lines on which statements start.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn pseudo_code_with_lines(
+        &self,
+        names: &[String],
+    ) -> Result<(String, pretty::Lines), Diagnostic> {
         let library = &self.library;
+        if names.is_empty() {
+            let all: Vec<FunctionId> = library.functions.keys().collect();
+            return Ok(pretty::print_with_lines(library, &all));
+        }
         let mut wanted = Vec::new();
         for name in names {
             let named = |f: &FunctionId| library.functions[*f].name.as_deref() == Some(name);
@@ -51,7 +63,7 @@ impl Program {
                     .with_help(format!("the functions are {}", all.join(", ")))
             })?);
         }
-        Ok(pretty::print_only(library, &wanted))
+        Ok(pretty::print_with_lines(library, &wanted))
     }
 
     /// Puts a diagnostic about the linked program at its place in the program's own input, or names the library.

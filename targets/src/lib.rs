@@ -13,7 +13,7 @@ mod usage;
 pub mod llvm;
 
 pub use errors::CODES;
-pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance};
+pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance, Source};
 pub use support::{Support, check_externals, compute_core};
 pub use usage::argument_usage;
 

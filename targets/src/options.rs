@@ -1,6 +1,9 @@
 //! What an emission is told and what it gives.
 
+use std::sync::Arc;
+
 pub use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};
+use luisac_xir::SourceLoc;
 
 /// `-O`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -37,6 +40,23 @@ impl Default for Provenance {
     }
 }
 
+/// A text that stands for the input in line information.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The name of its file.
+    pub file: String,
+    /// The line of each statement, by function and statement of the input; 0 where there is none.
+    pub lines: Vec<Vec<u32>>,
+}
+
+impl Source {
+    /// The line of a place of the input; 0 if it has none.
+    pub fn line(&self, loc: SourceLoc) -> u32 {
+        let lines = self.lines.get(loc.function as usize);
+        lines.and_then(|l| l.get(loc.statement as usize)).copied().unwrap_or(0)
+    }
+}
+
 /// Everything beside the module that an emission depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmitOptions {
@@ -48,8 +68,8 @@ pub struct EmitOptions {
     pub bounds: BoundsMode,
     /// `-O`.
     pub opt_level: OptLevel,
-    /// `-g`: line information.
-    pub debug_info: bool,
+    /// `-g`: line information, in terms of this text.
+    pub source: Option<Arc<Source>>,
     /// The caller promises that no two resource arguments overlap.
     pub restrict: bool,
     /// Threads that one stream of instructions carries.
@@ -70,7 +90,7 @@ impl EmitOptions {
             math: MathMode::Fast,
             bounds: BoundsMode::Off,
             opt_level: OptLevel::O2,
-            debug_info: false,
+            source: None,
             restrict: false,
             lanes: 1,
             llvm_ir: false,

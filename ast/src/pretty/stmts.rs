@@ -3,7 +3,7 @@
 use super::Printer;
 use super::exprs::Context;
 use super::names::{Names, quoted};
-use crate::model::{ExprList, Function, Stmt, StmtId};
+use crate::model::{ExprList, FunctionId, Stmt, StmtId};
 
 /// What is still to be written, each at its level.
 enum Part {
@@ -16,7 +16,8 @@ enum Part {
 
 impl Printer<'_> {
     /// The body of a function.
-    pub(super) fn statements(&mut self, function: &Function, names: &Names) {
+    pub(super) fn statements(&mut self, id: FunctionId, names: &Names) {
+        let function = &self.library.functions[id];
         let Some(body) = function.body.expand() else { return };
         let budget = 4 * function.exprs.len() + 1000;
         let mut context = Context { function, names, budget };
@@ -32,6 +33,7 @@ impl Printer<'_> {
                 }
                 Part::Stmt(stmt, level) => {
                     self.line(level);
+                    self.starts(id, stmt);
                     self.statement(&mut context, stmt, level, &mut pending);
                     self.text("\n");
                 }

@@ -5,7 +5,7 @@ use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
 use luisac_xir::{FunctionId, InstId, ValueId};
 
 use super::function::FnEmit;
-use super::ir::{AccessGroup, Scope, Val};
+use super::ir::{AccessGroup, Lines, Scope, Val};
 use super::module::ModuleEmit;
 use super::value::{Image, Leaves, Value};
 use super::{Emit, Lanes};
@@ -73,6 +73,10 @@ pub trait Device: Sync {
     fn stops_in_place(&self) -> bool;
     /// Ends the present block: the thread stops. Called only where [`Device::stops_in_place`].
     fn stop(&self, f: &mut FnEmit<'_, '_, '_>);
+    /// How line information is given.
+    fn lines(&self) -> Lines {
+        Lines::Table
+    }
     /// Adds the attributes that the target gives every function.
     fn mark(&self, cx: &ModuleEmit<'_, '_>, function: Val) {
         let _ = (cx, function);

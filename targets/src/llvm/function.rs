@@ -123,6 +123,9 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
     fn emit_block(&mut self, block: BlockId) -> Emit<()> {
         let func = self.func;
         for inst in func.insts(block) {
+            if let Some(source) = &self.cx.options.source {
+                self.cx.ir.set_line(source.line(func.inst(inst).loc));
+            }
             if func.op(inst) != Op::Phi {
                 self.copy_large_phis();
             }

@@ -122,7 +122,12 @@ fn compile_here(
     let machine = machine_for(spec, options.opt_level)?;
     cx.ir.module.set_triple(&machine.get_triple());
     cx.ir.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    if let Some(source) = &options.source {
+        let optimised = options.opt_level > OptLevel::O0;
+        cx.ir.start_lines(&source.file, device.lines(), optimised);
+    }
     cx.run()?;
+    cx.ir.finish_lines();
     let formats = std::mem::take(&mut cx.formats);
     let mut metadata =
         crate::metadata::describe(module, kernel, &cx.layout, formats, target, options);

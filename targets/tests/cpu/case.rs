@@ -1,13 +1,14 @@
 //! One recorded case: `NAME.json` with `NAME.expect.json`, compiled for this machine, run, and compared.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use half::f16;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_passes::RunOptions;
 use luisac_runtime::{Arg, Buffer, Device, Image, PixelStorage};
-use luisac_targets::{Artifact, EmitOptions, OptLevel, find_target, pipeline};
+use luisac_targets::{Artifact, EmitOptions, OptLevel, Source, find_target, pipeline};
 use luisac_xir::{Module, from_ast};
 use serde_json::Value;
 
@@ -199,12 +200,18 @@ fn compare(want: &[Option<u64>], got: &[u64], s: Scalar, tolerance: f64) -> Resu
 }
 
 /// Runs a case; the message says what is wrong.
-pub fn run(folder: &Path, name: &str, level: OptLevel, word: &str) -> Result<(), String> {
+pub fn run(
+    folder: &Path,
+    name: &str,
+    level: OptLevel,
+    word: &str,
+    source: Option<&Arc<Source>>,
+) -> Result<(), String> {
     let text = std::fs::read(folder.join(format!("{name}.expect.json"))).unwrap();
     let case: Value = serde_json::from_slice(&text).unwrap();
     let expect = &case["expect"];
     let refuses = expect["error"].as_bool() == Some(true);
-    let result = run_case(folder, name, &case, level, word);
+    let result = run_case(folder, name, &case, level, word, source);
     match result {
         Err(e) if e.starts_with("read") || e.starts_with("lower") => {
             if refuses || case["may_error"].as_bool() == Some(true) { Ok(()) } else { Err(e) }
@@ -220,12 +227,14 @@ fn run_case(
     case: &Value,
     level: OptLevel,
     word: &str,
+    source: Option<&Arc<Source>>,
 ) -> Result<(), String> {
     let mut module = lower(&folder.join(format!("{name}.json")))?;
     let flags: Vec<&str> =
         case["flags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let flags = flags.join(" ");
     let artifact = compile(&mut module, word, |o| {
+        o.source = source.cloned();
         o.opt_level = level;
         if flags.contains("--math precise") {
             o.math = MathMode::Precise;

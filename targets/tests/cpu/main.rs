@@ -7,8 +7,9 @@ mod case;
 mod random;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use luisac_targets::OptLevel;
+use luisac_targets::{OptLevel, Source};
 
 fn only(name: &str) -> bool {
     std::env::var("ONLY").is_ok_and(|o| !o.split(',').any(|n| n == name))
@@ -41,7 +42,7 @@ fn exam(folder: &str, level: OptLevel, word: &str) {
         if std::env::var("TRACE").is_ok() {
             println!("{name}");
         }
-        if let Err(e) = case::run(&folder, name, level, word)
+        if let Err(e) = case::run(&folder, name, level, word, None)
             && !is_beyond_the_core(&e)
         {
             wrong.push(format!("{name}: {e}"));
@@ -74,6 +75,20 @@ fn own_o0() {
 #[test]
 fn own_o2() {
     exam("own", OptLevel::O2, "cpu:native");
+}
+
+/// Objects with line information load, and give the same; barriers, callables, logs and images among them.
+#[test]
+fn own_with_lines() {
+    let Some(folder) = case::corpus("own") else { return };
+    let (file, lines) = ("input.ast".to_string(), vec![(1..2000).collect(); 20]);
+    let source = Arc::new(Source { file, lines });
+    for name in ["block_reduce", "call_dag", "print_values", "gaussian_blur", "assertions"] {
+        for level in [OptLevel::O0, OptLevel::O2] {
+            let result = case::run(&folder, name, level, "cpu:native", Some(&source));
+            assert_eq!(result, Ok(()), "{name} {level:?}");
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::Ir;
 
 impl Ir<'_> {
     /// Every block of the module, in order.
-    fn blocks(&self) -> impl Iterator<Item = LLVMBasicBlockRef> {
+    pub(super) fn blocks(&self) -> impl Iterator<Item = LLVMBasicBlockRef> {
         self.functions().flat_map(|f| {
             chain(unsafe { LLVMGetFirstBasicBlock(f) }, |b| unsafe { LLVMGetNextBasicBlock(b) })
         })
@@ -72,7 +72,7 @@ impl Ir<'_> {
 }
 
 /// The instructions of a block in order.
-fn instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
+pub(super) fn instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
     chain(unsafe { LLVMGetFirstInstruction(block) }, |i| unsafe { LLVMGetNextInstruction(i) })
 }
 

@@ -18,7 +18,10 @@ use inkwell::module::Module;
 use rustc_hash::FxHashMap;
 
 mod blocks;
+mod debug;
 mod functions;
+
+pub use debug::Lines;
 
 /// An LLVM value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,6 +67,8 @@ pub enum Scope {
 
 /// Module under construction, and the place where instructions go.
 pub struct Ir<'c> {
+    /// Line information, if there is any. Dropped before the module.
+    debug: Option<debug::Debug>,
     /// The context that everything lives in.
     pub context: &'c Context,
     /// The module.
@@ -121,6 +126,7 @@ impl<'c> Ir<'c> {
         let module = context.create_module(name);
         let builder = unsafe { LLVMCreateBuilderInContext(context.as_ctx_ref()) };
         Ir {
+            debug: None,
             context,
             module,
             builder,

@@ -9,7 +9,7 @@ use super::{PtxDevice, image, wave};
 use crate::llvm::Emit;
 use crate::llvm::device::{Device, FloatOp};
 use crate::llvm::function::FnEmit;
-use crate::llvm::ir::{Scope, Val};
+use crate::llvm::ir::{Lines, Scope, Val};
 use crate::llvm::launch::Launch;
 use crate::llvm::module::ModuleEmit;
 use crate::llvm::value::{Image, Leaves, Value};
@@ -42,6 +42,9 @@ impl Device for PtxDevice {
         let thread = [id(0, "tid.x"), id(1, "tid.y"), id(2, "tid.z")];
         let block = [register(cx, "ctaid.x"), register(cx, "ctaid.y"), register(cx, "ctaid.z")];
         (thread, block)
+    }
+    fn lines(&self) -> Lines {
+        Lines::Directives
     }
     fn stops_in_place(&self) -> bool {
         true

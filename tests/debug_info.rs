@@ -1,0 +1,95 @@
+//! `-g`: lines of the pseudo-code in PTX and in the line table of objects; without it nothing of that.
+#![cfg(feature = "llvm")]
+
+mod common;
+
+use common::{Folder, fixture, luisac};
+use std::process::Command;
+
+/// Compiles saxpy into a folder and gives the artifact's bytes.
+fn compile(folder: &Folder, target: &str, artifact: &str, flags: &[&str]) -> Vec<u8> {
+    let input = fixture("saxpy.json").display().to_string();
+    let line = ["compile", &input, "--target", target, "-o", artifact];
+    luisac(folder.path(), line.iter().chain(flags)).ok();
+    folder.read(artifact)
+}
+
+/// The lines of the pseudo-code that contain a text; the first is 1.
+fn lines_with(source: &str, text: &str) -> Vec<usize> {
+    (1..).zip(source.lines()).filter(|(_, l)| l.contains(text)).map(|(i, _)| i).collect()
+}
+
+#[test]
+fn ptx_names_the_lines_of_the_pseudo_code() {
+    for level in ["-O0", "-O2"] {
+        let folder = Folder::new();
+        let ptx = compile(&folder, "ptx", "a.ptx", &["-g", level]);
+        let ptx = String::from_utf8(ptx).expect("text");
+        let source = String::from_utf8(folder.read("saxpy.ast")).expect("text");
+        let write = lines_with(&source, "buffer_write");
+        assert_eq!(write.len(), 1, "{source}");
+        assert!(ptx.contains("saxpy.ast\""), "{ptx}");
+        assert!(!ptx.contains(", debug"), "the code stays optimisable: {ptx}");
+        let locs: Vec<usize> = ptx
+            .lines()
+            .filter_map(|l| l.trim().strip_prefix(".loc"))
+            .filter_map(|l| l.split_whitespace().nth(1)?.parse().ok())
+            .collect();
+        let count = source.lines().count();
+        assert!(locs.contains(&write[0]), "{level}: {locs:?}, wanted {write:?}");
+        assert!(locs.iter().all(|&l| l <= count), "{locs:?} in {count} lines");
+        // The store stands under the line of the statement that writes.
+        let mut current = 0;
+        let mut stores = Vec::new();
+        for line in ptx.lines().map(str::trim) {
+            if let Some(rest) = line.strip_prefix(".loc") {
+                current = rest.split_whitespace().nth(1).map_or(0, |n| n.parse().unwrap_or(0));
+            } else if line.starts_with("st.global") {
+                stores.push(current);
+            }
+        }
+        assert_eq!(stores, write, "{ptx}");
+    }
+}
+
+#[test]
+fn objects_have_a_line_table() {
+    for detail in ["cpu:x86-64-v3", "cpu:aarch64-apple-darwin", "cpu:x86_64-pc-windows-msvc"] {
+        let folder = Folder::new();
+        compile(&folder, detail, "a.o", &["-g", "-O0"]);
+        let source = String::from_utf8(folder.read("saxpy.ast")).expect("text");
+        let mut dump = Command::new("llvm-dwarfdump-22");
+        let output = match dump.arg("--debug-line").arg(folder.path().join("a.o")).output() {
+            Ok(output) => output,
+            Err(e) => return println!("skipped: llvm-dwarfdump-22: {e}"),
+        };
+        let table = String::from_utf8_lossy(&output.stdout);
+        assert!(table.contains("saxpy.ast"), "{detail}: {table}");
+        // Rows: address, line, column, ...
+        let rows: Vec<usize> = table
+            .lines()
+            .filter(|l| l.starts_with("0x"))
+            .filter_map(|l| l.split_whitespace().nth(1)?.parse().ok())
+            .collect();
+        for line in lines_with(&source, "buffer_write") {
+            assert!(rows.contains(&line), "{detail}: {line} is not among {rows:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_it_without_the_flag() {
+    let folder = Folder::new();
+    let ptx = String::from_utf8(compile(&folder, "ptx", "a.ptx", &[])).expect("text");
+    assert!(!ptx.contains(".loc") && !ptx.contains(".file") && !ptx.contains(".section"), "{ptx}");
+    let object = compile(&folder, "cpu:x86-64-v3", "a.o", &[]);
+    assert!(!object.windows(6).any(|w| w == b".debug"), "a debug section");
+    assert!(!folder.names().contains(&"saxpy.ast".to_owned()), "{:?}", folder.names());
+    // Line information changes no instruction.
+    let strip = |text: &str| -> Vec<String> {
+        let code = |l: &&str| l.starts_with('\t') && l.trim_end().ends_with(';');
+        text.lines().filter(code).map(str::to_owned).collect()
+    };
+    let with = String::from_utf8(compile(&folder, "ptx", "b.ptx", &["-g"])).expect("text");
+    assert_eq!(strip(&ptx), strip(&with));
+}
