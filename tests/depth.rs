@@ -193,8 +193,8 @@ fn long_and_deep_code_compiles_or_is_refused_in_little_time() {
 fn the_end_of_memory_is_told() {
     let folder = Folder::new();
     let (before, after) =
-        (format!(r#"{{"tag":"BINARY","op":"ADD","type":0,"lhs":"#), format!(r#","rhs":{INT}}}"#));
-    folder.write("deep.json", kernel(TYPES, &assign(&nest(&before, INT, &after))));
+        (r#"{"tag":"BINARY","op":"ADD","type":0,"lhs":"#, format!(r#","rhs":{INT}}}"#));
+    folder.write("deep.json", kernel(TYPES, &assign(&nest(before, INT, &after))));
     // The smallest address space in which LLVM's thread starts, and a little more.
     let outcomes = [1150, 1200, 1250, 1300].map(|mebibytes| {
         let mut shell = Command::new("sh");
