@@ -147,6 +147,80 @@ fn nested_loops(n: usize) -> String {
     s
 }
 
+/// One sum of many equal and constant terms.
+fn sums(n: usize) -> String {
+    let mut s = format!("module;\n{HEAD}b0:\n");
+    for i in 0..n {
+        let term = if i % 2 == 0 { "%1".to_string() } else { format!("u32 {i}") };
+        let _ = writeln!(
+            s,
+            "  %{}: u32 = arithmetic binary_add %{}, {term}",
+            4 + i,
+            if i == 0 { 1 } else { 3 + i }
+        );
+    }
+    let _ = writeln!(s, "  resource_write buffer_write %0, %{}, %3\n  return\n}}", 3 + n);
+    s
+}
+
+/// Quotients and remainders of one pair of operands, and conditions that each hold in the next block.
+fn decided(n: usize) -> String {
+    let mut s = format!("module;\n{HEAD}b0:\n  br b1\n");
+    for i in 0..n {
+        let v = 4 + 3 * i;
+        let _ = writeln!(
+            s,
+            "b{}:\n  %{v}: u32 = arithmetic binary_div %1, u32 {}\n  %{}: u32 = arithmetic binary_mod %1, u32 {}\n  \
+             %{}: bool = arithmetic binary_equal %{v}, %{}\n  cond_br %{}, b{}, b{}",
+            i + 1,
+            i + 3,
+            v + 1,
+            i + 3,
+            v + 2,
+            v + 1,
+            v + 2,
+            i + 2,
+            n + 1
+        );
+    }
+    let _ = writeln!(s, "b{}:\n  return\n}}", n + 1);
+    s
+}
+
+/// Reads of a byte buffer side by side, put together to vectors.
+fn bytes(n: usize) -> String {
+    let mut s = String::from(
+        "module;\nkernel @k block(64, 1, 1) (%0: resource buffer<void>, %1: resource buffer<vector<f32, 4>>) {\nb0:\n",
+    );
+    for i in 0..n {
+        let v = 2 + 9 * i;
+        for k in 0..4 {
+            let _ = writeln!(
+                s,
+                "  %{}: f32 = resource_read byte_buffer_read %0, u32 {}",
+                v + k,
+                16 * i + 4 * k
+            );
+        }
+        for k in 0..4 {
+            let _ =
+                writeln!(s, "  %{}: f32 = arithmetic binary_mul %{}, f32 2.0", v + 4 + k, v + k);
+        }
+        let _ = writeln!(
+            s,
+            "  %{}: vector<f32, 4> = arithmetic aggregate %{}, %{}, %{}, %{}",
+            v + 8,
+            v + 4,
+            v + 5,
+            v + 6,
+            v + 7
+        );
+    }
+    let _ =
+        writeln!(s, "  resource_write buffer_write %1, u32 0, %{}\n  return\n}}", 2 + 9 * n - 1);
+    s
+}
+
 fn time(source: &str, pipeline: &Pipeline) -> (f64, Vec<(String, f64)>) {
     let mut module: Module = text::parse(source).unwrap_or_else(|e| panic!("{e}"));
     let report = pipeline.run(&mut module, RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -159,7 +233,7 @@ fn main() {
     let text = std::env::args().nth(2).unwrap_or("@O3-flat-scalar".into());
     let pipeline = Pipeline::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     type Ladder = (&'static str, usize, fn(usize) -> String);
-    let ladders: [Ladder; 7] = [
+    let ladders: [Ladder; 10] = [
         ("straight", 10, straight),
         ("nested_ifs", 1, nested_ifs),
         ("wide_switch", 1, wide_switch),
@@ -167,6 +241,9 @@ fn main() {
         ("many_calls", 1, many_calls),
         ("loops_in_a_line", 1, loops_in_a_line),
         ("nested_loops", 1, nested_loops),
+        ("sums", 10, sums),
+        ("decided", 1, decided),
+        ("bytes", 1, bytes),
     ];
     for (name, factor, build) in ladders {
         let n = size * factor;

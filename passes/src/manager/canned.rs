@@ -5,7 +5,7 @@
 //! `@O3-structured` clean up and keep structured control flow. `@basic`, `@ssa`, `@post_inline_cleanup` and
 //! `@post_restructure_cleanup` are the lists of those names in the specification (`passes.md` section 8.2), with folding before
 //! the identities too, so that its constants reach them. `@native_spirv`, `@metal4` and `@fallback` are the orders of those
-//! back ends (section 8.3) for kernels without ray queries.
+//! back ends (section 8.3).
 
 use super::form::Requires;
 use super::pipeline::{Pipeline, unknown};
@@ -151,7 +151,7 @@ pub static CANS: &[(&str, &str)] = &[
     (
         "native_spirv",
         "autodiff,keep_waves_in_loops,dce,local_store_forward,local_load_elimination,dce,algebraic_simplify,const_fold,dce,\
-         promote_ref_arg,sroa,dce,destructure_cfg,mem2reg,algebraic_simplify,const_fold,dce,local_store_forward,\
+         promote_ref_arg,sroa,dce,lower_ray_query_to_loop,destructure_cfg,mem2reg,algebraic_simplify,const_fold,dce,local_store_forward,\
          local_load_elimination,dce,unused_callable_removal,simplify_cfg,reg2mem,restructure_cfg,mem2reg",
     ),
     (
@@ -159,15 +159,15 @@ pub static CANS: &[(&str, &str)] = &[
         concat!(
             "autodiff,keep_waves_in_loops,",
             basic!(),
-            ",destructure_cfg,inline_all,mem2reg,",
+            ",lower_ray_query_to_loop,destructure_cfg,inline_all,mem2reg,",
             ssa!(),
             ",unused_callable_removal,simplify_cfg"
         ),
     ),
     (
         "fallback",
-        "autodiff,keep_waves_in_loops,dce,local_store_forward,local_load_elimination,dce,mem2reg,dce,destructure_cfg,\
-         simplify_cfg",
+        "autodiff,keep_waves_in_loops,dce,local_store_forward,local_load_elimination,dce,mem2reg,dce,\
+         lower_ray_query_to_pipeline,destructure_cfg,simplify_cfg",
     ),
 ];
 

@@ -47,6 +47,9 @@ impl FunctionPass for Reassociate {
 
     fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Info, Refusal> {
         let mut info = Info::default();
+        if !has_candidates(cx.func, cx.types) {
+            return Ok(info);
+        }
         let cfg = ControlFlowGraph::compute(cx.func);
         let dominators = DominatorTree::compute(cx.func, &cfg);
         let loops = Loops::compute(cx.func, &cfg, &dominators);
@@ -68,6 +71,16 @@ impl FunctionPass for Reassociate {
         }
         Ok(info)
     }
+}
+
+/// Whether an operation is part of a tree of several, so that loops need to be known.
+fn has_candidates(func: &Function, types: &TypeTable) -> bool {
+    func.blocks().flat_map(|b| func.insts(b)).any(|inst| {
+        let inner = |family| {
+            node(func, types, family, inst).is_some() && is_inner(func, types, family, inst)
+        };
+        inner(Family::Sum) || inner(Family::Product)
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

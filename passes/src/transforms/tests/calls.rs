@@ -416,3 +416,53 @@ b2:
     let (_, report) = transform("destructure_cfg,inline_all", &structured);
     assert_eq!(report.counter("inline_all", "inlined_call_count"), 2);
 }
+
+const COMMENTED: &str = "module;
+callable @f(%0: value u32) -> u32 {
+b0:
+  %1: u32 = arithmetic clz %0
+  return %1
+}
+kernel @k block(1, 1, 1) (%0: resource buffer<u32>, %1: value u32) {
+b0:
+  %2: u32 = call @f(%1) !comment \"why\"
+  resource_write buffer_write %0, u32 0, %2
+  return
+}
+";
+
+#[test]
+fn comments_on_calls_move_unless_they_are_consumed() {
+    let (kept, report) = transform("inline{remove_callables=true}", COMMENTED);
+    assert!(kept.contains("why") && !kept.contains("callable"), "{kept}");
+    assert_eq!(report.counter("inline", "removed_callable_count"), 1);
+    let (dropped, report) =
+        transform("inline{consume_call_site_diagnostic_metadata=true}", COMMENTED);
+    assert!(!dropped.contains("why"), "{dropped}");
+    assert_eq!(report.counter("inline", "consumed_call_site_diagnostic_metadata_count"), 1);
+}
+
+#[test]
+fn callers_that_differentiate_keep_their_calls() {
+    let source = "module;
+callable @f(%0: value f32) -> f32 {
+b0:
+  %1: f32 = arithmetic binary_mul %0, %0
+  return %1
+}
+kernel @k block(1, 1, 1) (%0: resource buffer<f32>, %1: value f32) {
+b0:
+  autodiff_scope entry b1, merge b2
+b1:
+  %2: f32 = call @f(%1)
+  resource_write buffer_write %0, u32 0, %2
+  br b2
+b2:
+  return
+}
+";
+    let (_, report) = transform("inline", source);
+    assert_eq!(report.counter("inline", "skipped_constrained_call_count"), 1);
+    let (_, report) = transform("inline{allow_autodiff_scope_in_caller=true}", source);
+    assert_eq!(report.counter("inline", "inlined_call_count"), 1);
+}
