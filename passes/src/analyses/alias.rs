@@ -94,53 +94,76 @@ impl Access {
 /// What a set of instructions may write.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
+    /// All scopes written.
+    all: Scopes,
     /// Scopes written at places that are not known one by one.
     scopes: Scopes,
-    /// The bases of the lvalues written.
-    bases: rustc_hash::FxHashSet<ValueId>,
+    /// The lvalues written, by their base; none if they are many.
+    places: FxHashMap<ValueId, Option<Vec<ValueId>>>,
+    /// The bases of these that are no local allocas of the function, in order.
+    foreign: Vec<ValueId>,
 }
+
+/// More places of one base, and more bases that are not own allocas, are not told apart.
+const MAX_PLACES: usize = 16;
 
 impl Writes {
     /// Adds what an instruction writes. A call also writes the local allocas that it gets, and no others.
     pub fn add(&mut self, func: &Function, inst: InstId) {
         let access = access(func, inst);
-        if access.effects.writes.is_empty() {
+        let writes = access.effects.writes;
+        if writes.is_empty() {
             return;
         }
-        match access.place {
-            Some(place) => {
-                self.bases.insert(func.base_of(place));
+        self.all = self.all.union(writes);
+        let Some(place) = access.place else {
+            self.scopes = self.scopes.union(writes);
+            self.places.extend(touched(func, inst).map(|base| (base, None)));
+            return;
+        };
+        let base = func.base_of(place);
+        let is_new = !self.places.contains_key(&base);
+        if is_new && !is_own(func, base) {
+            if self.foreign.len() < MAX_PLACES {
+                self.foreign.push(base);
+            } else {
+                self.scopes = self.scopes.union(writes);
             }
-            None => {
-                self.scopes = self.scopes.union(access.effects.writes);
-                self.bases.extend(touched(func, inst));
-            }
+        }
+        let known = self.places.entry(base).or_insert_with(|| Some(Vec::new()));
+        match known {
+            Some(places) if places.len() < MAX_PLACES => places.push(place),
+            Some(places) if places.contains(&place) => {}
+            _ => *known = None,
         }
     }
 
-    /// Adds all that another set writes.
-    pub fn add_all(&mut self, other: &Writes) {
-        self.scopes = self.scopes.union(other.scopes);
-        self.bases.extend(&other.bases);
-    }
-
-    /// Whether a memory scope other than that of own local allocas may be written.
-    pub fn may_write_scope(&self, func: &Function, scope: Scopes) -> bool {
-        self.scopes.intersects(scope)
-            || self.bases.iter().any(|&base| func.scopes_of(base).intersects(scope))
+    /// Whether a memory scope may be written.
+    pub fn may_write_scope(&self, scope: Scopes) -> bool {
+        self.all.intersects(scope)
     }
 
     /// Whether the memory that an lvalue names may be written.
     pub fn may_write(&self, func: &Function, lvalue: ValueId) -> bool {
         let base = func.base_of(lvalue);
+        let meets = |base: &ValueId| match self.places.get(base) {
+            Some(Some(places)) => places.iter().any(|&place| may_alias(func, lvalue, place)),
+            Some(None) => true,
+            None => false,
+        };
         // Only the thread writes its own allocas, where it names them.
-        let is_own = func.def_inst(base).is_some_and(|i| func.op(i) == Op::Alloca(Space::Local));
-        if is_own {
-            return self.bases.contains(&base);
+        if is_own(func, base) {
+            return meets(&base);
         }
+        let aliases = |other: &&ValueId| may_alias(func, base, **other);
         self.scopes.intersects(func.scopes_of(base))
-            || self.bases.iter().any(|&other| may_alias(func, base, other))
+            || self.foreign.iter().filter(aliases).any(meets)
     }
+}
+
+/// Whether a base is an alloca of the thread.
+fn is_own(func: &Function, base: ValueId) -> bool {
+    func.def_inst(base).is_some_and(|i| func.op(i) == Op::Alloca(Space::Local))
 }
 
 impl Path {

@@ -36,6 +36,18 @@ pub static ORDERINGS: &[Ordering] = &[
         unless: &["reg2mem"],
         why: "adjoints follow the loads and stores of variables, and a phi has none",
     },
+    Ordering {
+        first: "autodiff",
+        then: "lower_ray_query_to_pipeline",
+        unless: &[],
+        why: "callables of handlers hide what a gradient depends on",
+    },
+    Ordering {
+        first: "lower_ray_query_to_loop",
+        then: "destructure_cfg",
+        unless: &["restructure_cfg"],
+        why: "flat control flow has no form for ray queries by callbacks",
+    },
 ];
 
 /// Checks the steps against the table. A group counts as if it ran twice.

@@ -92,6 +92,15 @@ fn declarations_are_complete() {
 }
 
 #[test]
+fn canned_pipelines_hold_no_opt_in_passes() {
+    for (name, text) in CANS {
+        for pass in ["loop_fusion", "loop_vectorization", "loop_unswitch", "indvar_simplify"] {
+            assert!(!text.contains(pass), "{name} holds {pass}");
+        }
+    }
+}
+
+#[test]
 fn canned_pipelines_fit() {
     for (name, _) in CANS {
         let pipeline =

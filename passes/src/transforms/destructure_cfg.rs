@@ -60,10 +60,8 @@ impl FunctionPass for DestructureCfg {
 
 fn check(cx: &FunctionCx<'_>, inst: InstId) -> Result<(), Refusal> {
     match cx.func.op(inst) {
-        Op::RayQueryLoop | Op::RayQueryDispatch => Err(cx.refuse(
-            "the function holds a ray query loop",
-            "no target of this version holds ray queries",
-        )),
+        Op::RayQueryLoop | Op::RayQueryDispatch => Err(cx
+            .refuse("the function holds a ray query loop", "run `lower_ray_query_to_loop` before")),
         Op::AutodiffScope => {
             Err(cx.refuse("the function holds an autodiff scope", "run `autodiff` before"))
         }

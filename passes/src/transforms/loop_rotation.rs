@@ -5,12 +5,13 @@
 //! a block in front of its exit.
 //!
 //! ```text
-//! P -> H; H: test ? B : X; ... L -> H    becomes    P: test ? H : E; H -> B; ... L: test ? H : E; E -> X
+//! P -> H; H: test ? B : X; ... L -> H    becomes    P: test ? N : E; N -> H; H -> B; ... L: test ? H : E; E -> X
 //! ```
 //!
 //! Why right: the same instructions run in the same order as before, only in other blocks. The header may read memory, since a
 //! copy reads when the header did; it must not write, and nothing in the loop acts over several threads.
-//! Profit: one branch a round, and the body is sure to run once the loop is entered, so that `licm` may hoist reads.
+//! Profit: one branch a round, and the body is sure to run once the loop is entered, so that `licm` may move reads to the block
+//! that enters it, `N`.
 //! Cost: linear; the copies are bounded by `max_insts`.
 
 use super::loop_blocks::{
@@ -129,6 +130,7 @@ impl<'a> Rotation<'a> {
     fn apply(self, func: &mut Function) {
         let SmallLoop { preheader, header, latch, .. } = *self.this;
         let end = func.insert_block_after(latch);
+        let enter = func.insert_block_after(preheader);
         let first = self.copy_header(func, preheader);
         let later = self.copy_header(func, latch);
         for (value, uses) in &self.leaving {
@@ -141,7 +143,9 @@ impl<'a> Rotation<'a> {
                 func.set_arg(user, operand, result);
             }
         }
-        self.move_test(func, end, [(preheader, &first), (latch, &later)]);
+        self.move_test(func, end, [(preheader, enter, &first), (latch, header, &later)]);
+        func.replace_with_br(enter, header);
+        func.rename_phi_predecessor(header, preheader, enter);
         // Users come behind what they use, so that only uses outside of the header are left.
         for &inst in self.own.iter().rev() {
             if let Some(value) = func.result(inst).filter(|&v| func.has_uses(v)) {
@@ -150,7 +154,7 @@ impl<'a> Rotation<'a> {
                 if let Some(result) = func.result(phi) {
                     func.replace_all_uses(value, result);
                 }
-                add_phi_entry(func, phi, preheader, first.value(value));
+                add_phi_entry(func, phi, enter, first.value(value));
                 add_phi_entry(func, phi, latch, later.value(value));
             }
             func.remove_inst(inst);
@@ -175,13 +179,18 @@ impl<'a> Rotation<'a> {
         copies
     }
 
-    /// Ends the blocks that lead to the header with the test, and the header with a branch to the body.
-    fn move_test(&self, func: &mut Function, end: BlockId, places: [(BlockId, &Copies); 2]) {
+    /// Ends each block of `places` with the test, which goes on to the block beside it, and the header with a branch to the body.
+    fn move_test(
+        &self,
+        func: &mut Function,
+        end: BlockId,
+        places: [(BlockId, BlockId, &Copies); 2],
+    ) {
         let header = self.this.header;
         let Some(test) = func.terminator(header) else { return };
         let (condition, loc) = (func.arg(test, 0), func.inst(test).loc);
-        let targets = if self.goes_on_if { [header, end] } else { [end, header] };
-        for (block, copies) in places {
+        for (block, next, copies) in places {
+            let targets = if self.goes_on_if { [next, end] } else { [end, next] };
             if let Some(old) = func.terminator(block) {
                 func.remove_inst(old);
             }

@@ -252,7 +252,7 @@ fn places_meet_as_the_rules_say() {
     let mut writes = Writes::default();
     writes.add(f, theirs);
     assert!(writes.may_write(f, r) && writes.may_write(f, shared) && !writes.may_write(f, a));
-    assert!(writes.may_write_scope(f, Scopes::GLOBAL));
+    assert!(writes.may_write_scope(Scopes::GLOBAL));
     writes.add(f, own);
     assert!(writes.may_write(f, ai) && !writes.may_write(f, b));
 }

@@ -57,18 +57,20 @@ fn rotation_follows_phis_that_swap() {
         resource_write buffer_write %0, u32 0, %6
         return",
         "b0:
-        cond_br %2, b1, b3
+        cond_br %2, b1, b4
         b1:
-        %4: f32 = phi (%3, b0), (%5, b2)
-        %5: f32 = phi (f32 1.0, b0), (%4, b2)
         br b2
         b2:
-        cond_br %2, b1, b3
+        %4: f32 = phi (%3, b1), (%5, b3)
+        %5: f32 = phi (f32 1.0, b1), (%4, b3)
+        br b3
         b3:
-        %6: f32 = phi (%3, b0), (%5, b2)
-        br b4
+        cond_br %2, b2, b4
         b4:
-        %7: f32 = phi (%6, b3)
+        %6: f32 = phi (%3, b0), (%5, b3)
+        br b5
+        b5:
+        %7: f32 = phi (%6, b4)
         resource_write buffer_write %0, u32 0, %7
         return",
     );
@@ -554,4 +556,55 @@ fn vectorization_leaves_what_it_would_reorder() {
     let twice = "loop_vectorization,loop_vectorization";
     let open = sum.replace("u32 7", "%1");
     assert_eq!(count(twice, "loop_vectorization", "vectorized_loop_count", &open), 1);
+}
+
+/// A loop that runs its body once at least; `INSIDE` stands where every round comes by.
+fn reading(inside: &str) -> String {
+    format!(
+        "b0:
+        %30: array<f32, 4> = alloca local
+        %31: f32 = gep %30, u32 0
+        %32: f32 = gep %30, u32 1
+        store %31, %3
+        br b1
+        b1:
+        %4: u32 = phi (u32 0, b0), (%6, b1)
+        {inside}
+        %6: u32 = arithmetic binary_add %4, u32 1
+        %5: bool = arithmetic binary_less %6, %1
+        cond_br %5, b1, b2
+        b2:
+        return"
+    )
+}
+
+#[test]
+fn licm_moves_reads_that_nothing_writes() {
+    let moved = |inside: &str| count("licm", "licm", "hoisted_count", &reading(inside));
+    assert_eq!(moved("%20: f32 = load %31\nstore %32, %20"), 1);
+    assert_eq!(moved("%20: f32 = gep %30, %1\n%21: f32 = load %20"), 2);
+    // What may be written, directly or by a dynamic index.
+    assert_eq!(moved("%20: f32 = load %31\nstore %31, %3"), 0);
+    assert_eq!(moved("%20: f32 = load %31\n%21: f32 = gep %30, %4\nstore %21, %3"), 0);
+    assert_eq!(moved("%20: f32 = resource_read buffer_read %0, %1"), 1);
+    let both =
+        "%20: f32 = resource_read buffer_read %0, %1\nresource_write buffer_write %0, %4, %20";
+    assert_eq!(moved(both), 0);
+    // Not past what is volatile: a barrier lets other threads write, an assertion may guard the index.
+    assert_eq!(moved("%20: f32 = resource_read buffer_volatile_read %0, %1"), 0);
+    assert_eq!(moved("assert %2\n%20: f32 = resource_read buffer_read %0, %1"), 0);
+    assert_eq!(moved("thread_group synchronize_block\n%20: f32 = load %31"), 0);
+}
+
+#[test]
+fn licm_moves_no_read_that_may_not_happen() {
+    let body = UP.replace(
+        "resource_write buffer_write %0, %4, %6",
+        "%8: f32 = resource_read buffer_read %0, %1",
+    );
+    let body = body.replace("%7", "%17").replace("resource_write buffer_write %0, u32 9, %6", "");
+    stays("licm", &body);
+    // Behind the guard of a rotated loop it is sure to.
+    let twice = "loop_rotation,licm";
+    assert_eq!(count(twice, "licm", "hoisted_count", &body), 1);
 }
