@@ -54,6 +54,11 @@ fn kernel(statements: &[Value]) -> Value {
     })
 }
 
+/// The value one of a type.
+fn one(ty: u32) -> Value {
+    call("ONE", ty, json!([]))
+}
+
 fn uint() -> Value {
     json!({"tag": "LITERAL", "type": 0, "value": "AQAAAA=="})
 }
@@ -138,6 +143,32 @@ fn all_mistakes_are_told_at_once() {
     // The lines of the source, and what to do.
     assert!(outcome.stderr.contains("\"tag\":\"BREAK\""), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("help:"), "{}", outcome.stderr);
+}
+
+/// What an input holds cannot steer the terminal.
+#[test]
+fn messages_are_harmless_text() {
+    let folder = Folder::new();
+    let escape = "\u{1b}[31m";
+    folder.write("escape.json", with_errors().replace("BREAK", &format!("{escape}BREAK")));
+    folder.write("name.json", with_errors().replace("KERNEL", "KER\\u001b[31mNEL"));
+    let mut library = vec![0u8; 64];
+    library[0] = 1;
+    library[40..40 + escape.len()].copy_from_slice(escape.as_bytes());
+    folder.write("library.bin", library);
+    for input in ["escape.json", "name.json", "library.bin"] {
+        let outcome = run(&folder, &format!("check {input}"));
+        ends(&outcome, 1);
+        let steers = |c: char| c.is_control() && c != '\n';
+        assert!(!outcome.stderr.contains(steers), "{input}: {:?}", outcome.stderr);
+        assert!(outcome.stderr.contains(input), "{}", outcome.stderr);
+    }
+    let binary = run(&folder, "check library.bin");
+    assert!(binary.stderr.contains("at byte "), "{}", binary.stderr);
+    let line = run(&folder, "check library.bin --message-format json");
+    let line: Value = serde_json::from_str(line.stderr.trim()).expect("JSON");
+    assert_eq!(misfits(&schema("message.schema.json"), &line), [""; 0]);
+    assert!(line["offset"].is_u64() && line["line"].is_null(), "{line}");
 }
 
 #[test]
@@ -603,6 +634,44 @@ fn libraries_of_callables_are_taken_as_they_are() {
     assert!(code.stderr.contains(refused.0), "{}", code.stderr);
     let none = run(&folder, "compile lib.bin --emit xir");
     ends(&none, 1);
+}
+
+/// A document that declares a native function finds it in a serialized library.
+#[test]
+fn documents_are_linked_with_libraries() {
+    let Some(libraries) = corpus("callable-libraries") else { return };
+    let folder = Folder::new();
+    let library = libraries.join("arithmetic.bin").display().to_string();
+    // `add` takes two floats and returns one.
+    let mut callee = call("EXTERNAL", 3, json!([one(3), one(3)]));
+    callee["external"] = json!(0);
+    let buffer = json!({"tag": "REF", "type": 2, "variable": 0});
+    let sum = json!({"tag": "CAST", "type": 0, "op": "STATIC", "expression": callee});
+    let write = call("BUFFER_WRITE", 1, json!([buffer, uint(), sum]));
+    let mut kernel = kernel(&[json!({"tag": "EXPR", "expression": write})]);
+    kernel["types"].as_array_mut().expect("a list").push(json!({"tag": "FLOAT32"}));
+    kernel["external_functions"] = json!([{
+        "name": "add", "return_type": 3, "argument_types": [3, 3], "argument_usages": ["READ", "READ"],
+    }]);
+    folder.write("main.json", kernel.to_string());
+    let linked = run(&folder, &format!("check main.json --lib {library} -A unused"));
+    ends(&linked, 0);
+    assert_eq!(linked.stderr, "");
+    let code = run(&folder, &format!("compile main.json --lib {library} --emit ast -o - -q")).ok();
+    assert!(code.text().contains("callable add("), "{}", code.text());
+    kernel["external_functions"][0]["argument_types"] = json!([3, 0]);
+    folder.write("wrong.json", kernel.to_string());
+    let wrong = run(&folder, &format!("check wrong.json --lib {library}"));
+    ends(&wrong, 1);
+    assert!(wrong.stderr.contains("L0391"), "{}", wrong.stderr);
+    // What a library lacks is said with the way to mend it.
+    let missing = libraries.join("missing_dependency.bin").display().to_string();
+    for more in [String::new(), format!("--lib {library}")] {
+        let outcome = run(&folder, &format!("check {missing} {more}"));
+        ends(&outcome, 1);
+        let said = outcome.stderr.contains("L0055") && outcome.stderr.contains("--lib");
+        assert!(said, "{}", outcome.stderr);
+    }
 }
 
 #[test]

@@ -17,6 +17,13 @@ pub struct SourceText<'a> {
     pub bytes: &'a [u8],
 }
 
+impl SourceText<'_> {
+    /// Whether there are no lines that could be shown.
+    fn is_binary(&self) -> bool {
+        json::detect(self.bytes) == json::InputKind::BinaryLibrary
+    }
+}
+
 /// One picture of a diagnostic, with the source lines where the place is known.
 pub fn picture(diagnostic: &Diagnostic, source: Option<SourceText>, color: bool) -> String {
     let window = source.map(|s| Window::around(s, place(diagnostic, s)));
@@ -36,7 +43,8 @@ pub fn picture(diagnostic: &Diagnostic, source: Option<SourceText>, color: bool)
 /// One JSON object without a newline.
 pub fn json_line(diagnostic: &Diagnostic, source: Option<SourceText>) -> String {
     let range = source.and_then(|s| place(diagnostic, s));
-    let position = source.zip(range.clone()).map(|(s, r)| line_and_column(s.bytes, r.start));
+    let lines = source.filter(|s| !s.is_binary());
+    let position = lines.zip(range.clone()).map(|(s, r)| line_and_column(s.bytes, r.start));
     serde_json::json!({
         "code": diagnostic.code.to_string(),
         "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
@@ -84,22 +92,30 @@ struct Window {
     line: usize,
     column: usize,
     span: Option<SourceSpan>,
+    /// Bytes around the place, where there are no lines.
+    dump: Option<String>,
 }
 
 impl Window {
+    /// Names the source only.
+    fn without_text(source: SourceText, dump: Option<String>) -> Window {
+        let name = source.name.to_owned();
+        Window { name, text: String::new(), line: 0, column: 0, span: None, dump }
+    }
+
     fn around(source: SourceText, range: Option<std::ops::Range<usize>>) -> Window {
-        let Some(range) = range else {
-            let name = source.name.to_owned();
-            return Window { name, text: String::new(), line: 0, column: 0, span: None };
-        };
+        let Some(range) = range else { return Window::without_text(source, None) };
+        if source.is_binary() {
+            return Window::without_text(source, Some(dump(source.bytes, range.start)));
+        }
         let bytes = source.bytes;
         let start = context_start(bytes, range.start);
         let end = context_end(bytes, range.start);
-        let head = String::from_utf8_lossy(&bytes[start..range.start]).into_owned();
+        let head = shown(&bytes[start..range.start]);
         let marked = &bytes[range.start..range.end.min(end).max(range.start)];
-        let marked = first_line(&String::from_utf8_lossy(marked)).to_owned();
+        let marked = marked.split(|b| *b == b'\n').next().unwrap_or_default();
         let rest = (range.start + marked.len()).min(end);
-        let tail = String::from_utf8_lossy(&bytes[rest..end]).into_owned();
+        let (marked, tail) = (shown(marked), shown(&bytes[rest..end]));
         let (line, column) = line_and_column(bytes, start);
         let span = SourceSpan::from((head.len(), marked.len().max(1)));
         let text = format!("{head}{marked}{tail}");
@@ -109,12 +125,25 @@ impl Window {
             line: line - 1,
             column: column - 1,
             span: Some(span),
+            dump: None,
         }
     }
 }
 
-fn first_line(text: &str) -> &str {
-    text.split('\n').next().unwrap_or("")
+/// Text of the source as it may go to a terminal: what would steer that is replaced.
+fn shown(bytes: &[u8]) -> String {
+    let harmless = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    String::from_utf8_lossy(bytes).chars().map(harmless).collect()
+}
+
+/// The row of sixteen bytes that an offset lies in, as numbers and as text.
+fn dump(bytes: &[u8], offset: usize) -> String {
+    let start = offset / 16 * 16;
+    let row = &bytes[start.min(bytes.len())..(start + 16).min(bytes.len())];
+    let numbers: Vec<String> = row.iter().map(|b| format!("{b:02x}")).collect();
+    let text: String =
+        row.iter().map(|b| if b.is_ascii_graphic() { char::from(*b) } else { '.' }).collect();
+    format!("at byte {offset}; from {start:#x} on: {}  {text}", numbers.join(" "))
 }
 
 /// Start of the line before the one of `at`, not further back than the reach.
@@ -207,6 +236,7 @@ impl miette::Diagnostic for Report<'_> {
         if let Some(pointer) = self.diagnostic.pointer.as_ref().filter(|p| !p.is_empty()) {
             lines.push(format!("at {pointer}"));
         }
+        lines.extend(self.window.as_ref().and_then(|w| w.dump.clone()));
         lines.extend(self.diagnostic.notes.iter().cloned());
         lines.extend(self.diagnostic.help.clone());
         (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn fmt::Display>)

@@ -171,9 +171,10 @@ fn sizes(function: &Value) -> String {
         ("blocks", "blocks"),
         ("instructions", "instructions"),
     ];
-    let known = keys
-        .iter()
-        .filter_map(|(key, title)| function[*key].as_u64().map(|count| format!("{count} {title}")));
+    let known = keys.iter().filter_map(|(key, title)| {
+        let count = function[*key].as_u64().filter(|count| *count > 0)?;
+        Some(format!("{count} {title}"))
+    });
     list("size", &known.collect::<Vec<_>>(), ", ")
 }
 
