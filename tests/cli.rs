@@ -163,6 +163,21 @@ fn messages_are_harmless_text() {
         assert!(!outcome.stderr.contains(steers), "{input}: {:?}", outcome.stderr);
         assert!(outcome.stderr.contains(input), "{}", outcome.stderr);
     }
+    // A name that is right as JSON.
+    folder.write(
+        "named.json",
+        r#"{"schema":"luisa.compute.ast","version":1,"types":[{"tag":"UINT32"},{"tag":"BUFFER","element":0}],
+        "functions":[{"tag":"KERNEL","name":"a\u001b[31mb","arguments":[0],"curve_bases":[],"constants":[],
+        "variables":[{"tag":"BUFFER","type":1,"usage":"NONE","name":"x\u001b[31my"}],"block_size":[32,1,1],
+        "bound_arguments":[],"body":{"tag":"SCOPE","statements":[]}}],"entry":0}"#,
+    );
+    for line in ["check named.json", "inspect named.json", "compile named.json --emit ast -o -"] {
+        let outcome = run(&folder, line);
+        ends(&outcome, 0);
+        let escape = '\u{1b}';
+        assert!(!outcome.stderr.contains(escape) && !outcome.text().contains(escape), "{line}");
+        assert!(outcome.stderr.contains("L0380"), "{line}: {}", outcome.stderr);
+    }
     let binary = run(&folder, "check library.bin");
     assert!(binary.stderr.contains("at byte "), "{}", binary.stderr);
     let line = run(&folder, "check library.bin --message-format json");

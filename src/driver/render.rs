@@ -27,6 +27,15 @@ impl SourceText<'_> {
 /// One picture of a diagnostic, with the source lines where the place is known.
 pub fn picture(diagnostic: &Diagnostic, source: Option<SourceText>, color: bool) -> String {
     let window = source.map(|s| Window::around(s, place(diagnostic, s)));
+    let clean = |text: &Option<String>| text.as_deref().map(harmless);
+    let diagnostic = &Diagnostic {
+        message: harmless(&diagnostic.message),
+        help: clean(&diagnostic.help),
+        pointer: clean(&diagnostic.pointer),
+        function: clean(&diagnostic.function),
+        notes: diagnostic.notes.iter().map(|note| harmless(note)).collect(),
+        ..diagnostic.clone()
+    };
     let report = Report { diagnostic, window };
     let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut out = String::new();
@@ -99,7 +108,7 @@ struct Window {
 impl Window {
     /// Names the source only.
     fn without_text(source: SourceText, dump: Option<String>) -> Window {
-        let name = source.name.to_owned();
+        let name = harmless(source.name);
         Window { name, text: String::new(), line: 0, column: 0, span: None, dump }
     }
 
@@ -120,7 +129,7 @@ impl Window {
         let span = SourceSpan::from((head.len(), marked.len().max(1)));
         let text = format!("{head}{marked}{tail}");
         Window {
-            name: source.name.to_owned(),
+            name: harmless(source.name),
             text,
             line: line - 1,
             column: column - 1,
@@ -130,10 +139,14 @@ impl Window {
     }
 }
 
-/// Text of the source as it may go to a terminal: what would steer that is replaced.
+/// A text as it may go to a terminal: what would steer that is replaced.
+pub fn harmless(text: &str) -> String {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    text.replace(steers, "\u{fffd}")
+}
+
 fn shown(bytes: &[u8]) -> String {
-    let harmless = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    String::from_utf8_lossy(bytes).chars().map(harmless).collect()
+    harmless(&String::from_utf8_lossy(bytes))
 }
 
 /// The row of sixteen bytes that an offset lies in, as numbers and as text.

@@ -1,5 +1,6 @@
 //! The same for people.
 
+use luisac::driver::render::harmless;
 use serde_json::Value;
 
 /// Bytes of a line of words before it is broken.
@@ -87,7 +88,7 @@ fn functions(mut text: String, value: &Value) -> String {
 
 fn label(function: &Value) -> String {
     match function["name"].as_str() {
-        Some(name) if !name.is_empty() => name.to_owned(),
+        Some(name) if !name.is_empty() => harmless(name),
         _ => format!("#{}", function["index"]),
     }
 }
@@ -179,7 +180,7 @@ fn sizes(function: &Value) -> String {
 }
 
 fn word(value: &Value) -> String {
-    value.as_str().unwrap_or("").to_owned()
+    harmless(value.as_str().unwrap_or(""))
 }
 
 fn words(value: &Value) -> Vec<String> {
