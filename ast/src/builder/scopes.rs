@@ -229,7 +229,9 @@ impl<'b> FunctionBuilder<'b> {
     /// Differentiates the body.
     #[track_caller]
     pub fn autodiff(&self, body: impl FnOnce()) {
-        let body = self.scope(|c| c, body);
+        let enclose =
+            |c: Context| Context { in_query: c.in_query, in_gradients: true, ..Context::default() };
+        let body = self.scope(enclose, body);
         self.finish([body, body], |_, [body, _]| Ok(Stmt::AutoDiff { body }));
     }
 

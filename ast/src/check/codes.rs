@@ -52,6 +52,9 @@ crate::codes! {
     MISSING_RETURN = 318 "the end of a callable may be reached without a value",
         "The callable declares a return type, and some way through its statements leads to the end without a `RETURN`.",
         "Return a value at the end.";
+    LEAVES_GRADIENTS = 319 "a jump out of a differentiated scope",
+        "A differentiated scope is left at its end: its gradients are computed there. `RETURN` inside of it, and `BREAK` or `CONTINUE` of a loop around it, would pass that by.",
+        "Keep what is to be returned in a variable, and return after the scope.";
     NOT_ASSIGNABLE = 320 "this cannot be assigned",
         "What is assigned is a local, shared variable, argument or reference, or an element, member or single component of one.",
         "Assign a local instead; to set several components, assign the whole vector.";

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::rules::{assignable, is_index};
 use super::{Checker, codes};
+use crate::diagnostic::Code;
 use crate::model::{ExprId, ExprKind, ExprList, FunctionTag, Stmt, StmtId, TextRange, VariableTag};
 use crate::place::Node;
 use crate::types::TypeId;
@@ -14,6 +15,8 @@ pub(crate) struct Context {
     pub in_loop: bool,
     pub in_switch: bool,
     pub in_query: bool,
+    /// A differentiated scope lies between the statement and what it could leave otherwise.
+    pub in_gradients: bool,
     /// The statement is an item of a switch's body.
     pub in_switch_body: bool,
 }
@@ -42,10 +45,10 @@ impl Checker<'_> {
         }
         match stmt {
             Stmt::Break if !context.in_loop && !context.in_switch => {
-                self.error(codes::BREAK, node, "`BREAK` stands outside of any loop or switch");
+                self.error_of_jump(node, context, codes::BREAK, "BREAK", "any loop or switch");
             }
             Stmt::Continue if !context.in_loop => {
-                self.error(codes::CONTINUE, node, "`CONTINUE` stands outside of any loop");
+                self.error_of_jump(node, context, codes::CONTINUE, "CONTINUE", "any loop");
             }
             Stmt::Return(value) => self.check_return(node, value.expand(), context),
             // A scope has the context of what it is the body of; pushed in reverse, so that they come out in order.
@@ -67,10 +70,13 @@ impl Checker<'_> {
                 self.check_switch(id, value, body);
                 pending.push((body, Context { in_switch: true, in_switch_body: true, ..context }));
             }
-            Stmt::SwitchCase { body, .. }
-            | Stmt::SwitchDefault { body }
-            | Stmt::AutoDiff { body } => {
+            Stmt::SwitchCase { body, .. } | Stmt::SwitchDefault { body } => {
                 pending.push((body, plain));
+            }
+            Stmt::AutoDiff { body } => {
+                let in_query = context.in_query;
+                pending
+                    .push((body, Context { in_query, in_gradients: true, ..Context::default() }));
             }
             Stmt::Assign { lhs, rhs } => self.check_assign(node, lhs, rhs),
             Stmt::RayQuery { query, on_triangle, on_procedural } => {
@@ -97,6 +103,16 @@ impl Checker<'_> {
         }
     }
 
+    /// A jump with nothing around it that it could leave.
+    fn error_of_jump(&mut self, node: Node, context: Context, code: Code, jump: &str, of: &str) {
+        if context.in_gradients {
+            let message = format!("`{jump}` leaves a differentiated scope");
+            self.error(codes::LEAVES_GRADIENTS, node, message);
+        } else {
+            self.error(code, node, format!("`{jump}` stands outside of {of}"));
+        }
+    }
+
     fn ty(&self, expr: ExprId) -> TypeId {
         self.function.exprs[expr].ty
     }
@@ -108,6 +124,10 @@ impl Checker<'_> {
                 node,
                 "`RETURN` stands inside a handler of a ray query",
             );
+        }
+        if context.in_gradients {
+            let message = "`RETURN` leaves a differentiated scope";
+            self.error(codes::LEAVES_GRADIENTS, node, message);
         }
         let declared = self.function.return_type;
         let ty = value.map_or(TypeId::VOID, |value| self.ty(value));

@@ -153,6 +153,16 @@ fn control_flow() {
         codes::RETURN_IN_QUERY,
         "/on_triangle_candidate/statements/0",
     );
+    let gradients = |s: &str| format!(r#"{{"tag":"AUTO_DIFF","body":{}}}"#, scope(s));
+    let repeated = |s: &str| format!(r#"{{"tag":"LOOP","body":{}}}"#, scope(s));
+    let jump = r#"{"tag":"BREAK"}"#;
+    accepted(&gradients(&repeated(jump)));
+    for jump in [jump, r#"{"tag":"CONTINUE"}"#] {
+        let place = "/body/statements/0/body/statements/0";
+        refused(&repeated(&gradients(jump)), codes::LEAVES_GRADIENTS, place);
+    }
+    let inner = gradients(&repeated(r#"{"tag":"RETURN","expression":null}"#));
+    refused(&inner, codes::LEAVES_GRADIENTS, "/body/statements/0/body/statements/0");
     let in_loop = format!(r#"{{"tag":"LOOP","body":{}}}"#, scope(&query(r#"{"tag":"BREAK"}"#)));
     refused(&in_loop, codes::BREAK, "/body/statements/0/on_triangle_candidate/statements/0");
     refused(&query("").replace(&var(7), &var(1)), codes::QUERY_TYPE, "/query");

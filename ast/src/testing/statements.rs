@@ -56,7 +56,9 @@ impl Generator {
         let stmt = match self.random.below(3) {
             0 if self.context.in_loop => Stmt::Break,
             1 if self.context.in_loop => Stmt::Continue,
-            _ if self.context.query.is_none() => return Some(self.return_value()),
+            _ if self.context.query.is_none() && !self.context.in_gradients => {
+                return Some(self.return_value());
+            }
             _ => return None,
         };
         Some(self.function.stmts.push(stmt))
@@ -78,7 +80,7 @@ impl Generator {
             4 if nested => self.make_switch(),
             5 if nested && self.context.query.is_none() => self.make_query(),
             6 if nested => {
-                let context = Context { in_gradients: true, ..self.context };
+                let context = Context { in_gradients: true, in_loop: false, ..self.context };
                 Stmt::AutoDiff { body: self.scope(context) }
             }
             7 => {

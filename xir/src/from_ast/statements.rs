@@ -53,6 +53,8 @@ pub(super) struct Jump {
     pub(super) reached: bool,
     /// Inside of a handler of a ray query.
     pub(super) in_query: bool,
+    /// Inside of a differentiated scope.
+    pub(super) in_gradients: bool,
     /// A scope that no jump leaves is between here and the next loop.
     pub(super) barred: bool,
 }
@@ -259,6 +261,9 @@ impl Lowerer<'_> {
         if self.jumps.last().is_some_and(|j| j.in_query) {
             return Err(self.error(JUMP_ACROSS, "`return` leaves a ray query"));
         }
+        if self.jumps.last().is_some_and(|j| j.in_gradients) {
+            return Err(self.error(JUMP_ACROSS, "`return` leaves a differentiated scope"));
+        }
         let ty = self.func.return_type;
         match value {
             Some(value) if ty != TypeId::VOID => {
@@ -299,24 +304,26 @@ impl Lowerer<'_> {
     }
 
     fn push_loop(&mut self, continue_to: BlockId, merge: BlockId) {
-        let in_query = self.jumps.last().is_some_and(|j| j.in_query);
+        let around = self.jumps.last();
         self.jumps.push(Jump {
             break_to: Some(merge),
             continue_to: Some(continue_to),
             reached: false,
-            in_query,
+            in_query: around.is_some_and(|j| j.in_query),
+            in_gradients: around.is_some_and(|j| j.in_gradients),
             barred: false,
         });
     }
 
     /// A scope that no `break` or `continue` leaves.
     fn push_barrier(&mut self, is_query: bool) {
-        let in_query = is_query || self.jumps.last().is_some_and(|j| j.in_query);
+        let around = self.jumps.last();
         self.jumps.push(Jump {
             break_to: None,
             continue_to: None,
             reached: false,
-            in_query,
+            in_query: is_query || around.is_some_and(|j| j.in_query),
+            in_gradients: !is_query || around.is_some_and(|j| j.in_gradients),
             barred: true,
         });
     }

@@ -43,6 +43,7 @@ impl Lowerer<'_> {
             continue_to: outer.and_then(|j| j.continue_to),
             reached: live && !has_default,
             in_query: outer.is_some_and(|j| j.in_query),
+            in_gradients: outer.is_some_and(|j| j.in_gradients),
             barred: outer.is_some_and(|j| j.barred),
         });
         if !has_default {

@@ -13,7 +13,7 @@ fn jumps_need_something_to_leave() {
         let case = k.case(0, &[next]);
         vec![k.switch(s, &[case])]
     });
-    for jump in [Stmt::Break, Stmt::Continue] {
+    for jump in [Stmt::Break, Stmt::Continue, Stmt::Return(None.into())] {
         refused(JUMP_ACROSS, |k| {
             let jump = k.stmt(jump);
             let body = k.scope(&[jump]);
