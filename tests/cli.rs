@@ -649,6 +649,7 @@ fn libraries_of_callables_are_taken_as_they_are() {
     assert!(code.stderr.contains(refused.0), "{}", code.stderr);
     let none = run(&folder, "compile lib.bin --emit xir");
     ends(&none, 1);
+    assert!(none.stderr.contains("L1201") && none.stderr.contains("--callable"), "{}", none.stderr);
 }
 
 /// A document that declares a native function finds it in a serialized library.

@@ -324,8 +324,12 @@ pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<usize>, Diagnos
     let kernels: Vec<FunctionId> = module.kernels().collect();
     let names: Vec<&str> = kernels.iter().map(|&k| module.functions[k].name.as_str()).collect();
     if kernels.is_empty() {
-        return Err(Diagnostic::error(codes::NO_INPUT, "the input holds no kernel")
-            .with_help("give an input that has an entry function"));
+        let has_callables = module.functions.values().any(|f| f.blocks().next().is_some());
+        let help = match has_callables {
+            true => "it holds callables: `luisac inspect` lists them, `--callable NAME` takes one",
+            false => "give an input that has an entry function",
+        };
+        return Err(Diagnostic::error(codes::NO_INPUT, "the input holds no kernel").with_help(help));
     }
     for entry in entries {
         if !names.contains(&entry.as_str()) {

@@ -81,7 +81,7 @@ pub fn check_externals(module: &Module, kernel: FunctionId) -> Result<(), Box<Di
     let help = match name {
         CPU_CUSTOM => "print the values, or write them to a buffer, instead of calling back",
         ADDRESS_OF => "pass the variable by reference, or keep it in a buffer and pass its index",
-        _ => "write the function as a callable",
+        _ => "write the function as a callable, or name the library that has it with `--lib`",
     };
     let text = format!("the function `{name}` has no body, and nothing can be linked to a kernel");
     let error = Diagnostic::error(errors::EXTERNAL_FUNCTION, text)
