@@ -13,7 +13,8 @@
 //!
 //! What is found is a simulation in both directions: the second function decides nothing that the first does not. Nothing of the code that made
 //! the second function is used but which instruction is a copy of which, and that is checked.
-//! Cost: the number of pairs; what routes is walked once for each target that comes by.
+//! Cost: the number of pairs; what routes is walked once for each target that comes by, which is quadratic where many targets share
+//! one chain of tests. Memory is bounded.
 
 use cranelift_entity::SecondaryMap;
 use luisac_ast::types::TypeId;
@@ -78,6 +79,9 @@ impl State {
         }
     }
 }
+
+/// States of routing blocks that are remembered, so that chains that join are walked once; past that, chains are walked again.
+const MAX_REMEMBERED: usize = 1 << 20;
 
 /// What a value of a routing computation is known to be.
 type Known = FxHashMap<ValueId, u64>;
@@ -256,23 +260,34 @@ impl Checker<'_> {
     fn walk(&self, start: State) -> Result<(), String> {
         // The chain of routing blocks that a state was met in.
         let mut seen: FxHashMap<State, u32> = FxHashMap::default();
+        let longest = 4 * self.after.block_count() + 64;
         let mut chain = 0;
         let mut pending = vec![start];
         while let Some(mut state) = pending.pop() {
             chain += 1;
+            let mut steps = 0;
             loop {
                 let live = |e: &(ValueId, u64)| self.live.contains(&(state.after, e.0));
                 state.control = state.control.iter().copied().filter(live).collect();
-                match seen.insert(state.clone(), chain) {
-                    Some(earlier) if earlier == chain => {
-                        return Err(format!("{} is never left for {}", state.after, state.before));
-                    }
-                    Some(_) => break,
-                    None => {}
+                let known = seen.get(&state).copied();
+                if known == Some(chain) || steps > longest {
+                    return Err(format!("{} is never left for {}", state.after, state.before));
                 }
-                match self.step(state, &mut pending)? {
+                if known.is_some() {
+                    break;
+                }
+                let remembered = seen.len() < MAX_REMEMBERED;
+                if remembered {
+                    seen.insert(state.clone(), chain);
+                }
+                steps += 1;
+                match self.step(&state, &mut pending)? {
                     Some(next) => state = next,
-                    None => break,
+                    None if remembered => break,
+                    None => {
+                        seen.insert(state, chain);
+                        break;
+                    }
                 }
             }
         }
@@ -280,7 +295,8 @@ impl Checker<'_> {
     }
 
     /// Executes a block. The next state if it only routes; else both have gone on, to `pending`.
-    fn step(&self, mut state: State, pending: &mut Vec<State>) -> Result<Option<State>, String> {
+    fn step(&self, state: &State, pending: &mut Vec<State>) -> Result<Option<State>, String> {
+        let mut state = state.clone();
         let mut next = self.before.first_inst(state.before);
         let mut known = Known::default();
         let mut consumed = 0;

@@ -104,6 +104,12 @@ impl Writer<'_> {
             }
             TypeKind::Struct { align, members } if members.iter().all(|m| m.attrs.is_empty()) => {
                 self.text("{\"tag\":\"STRUCTURE\",\"alignment\":");
+                // Version 1 has no alignment that is left to the members, and none of two.
+                let align = if self.strict() && *align == 0 { types.align(ty) } else { *align };
+                if self.strict() && !matches!(align, 1 | 4 | 8 | 16) {
+                    let message = "a versioned document has no structure of this alignment";
+                    self.refuse(codes::UNPORTABLE, None, message);
+                }
                 self.number(align);
                 self.text(",\"members\":");
                 self.list(members, |w, member| w.ty(member.ty));

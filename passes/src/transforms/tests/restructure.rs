@@ -492,3 +492,111 @@ fn wide_switches_with_shared_cases_keep_their_default() {
         return",
     );
 }
+
+#[test]
+fn branches_with_one_target_are_no_constructs() {
+    becomes(
+        PASS,
+        "b0:
+        cond_br %2, b1, b1
+        b1:
+        indexed_branch %1, default b2, case 3 b2
+        b2:
+        indexed_branch %1, default b3
+        b3:
+        return",
+        "b0:
+        br b1
+        b1:
+        br b2
+        b2:
+        br b3
+        b3:
+        return",
+    );
+}
+
+#[test]
+fn blocks_that_nothing_reaches_are_dropped() {
+    becomes(
+        PASS,
+        "b0:
+        cond_br %2, b1, b3
+        b1:
+        br b3
+        b2:
+        br b3
+        b3:
+        return",
+        "b0:
+        if %2, then b1, else b2, merge b2
+        b1:
+        br b2
+        b2:
+        return",
+    );
+}
+
+#[test]
+fn a_loop_whose_rounds_all_leave_is_none() {
+    // No way leads back: `while (true) { ...; break; }` without its loop.
+    becomes(
+        PASS,
+        "b0:
+        br b1
+        b1:
+        thread_group synchronize_block
+        cond_br %2, b2, b3
+        b2:
+        return
+        b3:
+        unreachable",
+        "b0:
+        br b1
+        b1:
+        thread_group synchronize_block
+        if %2, then b2, else b3, merge b3
+        b2:
+        return
+        b3:
+        unreachable",
+    );
+}
+
+#[test]
+fn a_loop_of_one_block_keeps_its_test() {
+    becomes(
+        PASS,
+        "b0:
+        br b1
+        b1:
+        thread_group synchronize_block
+        cond_br %2, b2, b1
+        b2:
+        return",
+        "b0:
+        br b1
+        b1:
+        loop prepare b2, body b3, update b4, merge b5
+        b2:
+        thread_group synchronize_block
+        %4: bool = arithmetic unary_bit_not %2
+        cond_br %4, b3, b5
+        b3:
+        continue b4
+        b4:
+        br b2
+        b5:
+        return",
+    );
+}
+
+#[test]
+fn structured_functions_are_refused() {
+    let pipeline = crate::Pipeline::parse(PASS).unwrap();
+    let mut module = crate::transforms::testing::parse(&crate::transforms::testing::kernel(
+        "b0:\nif %2, then b1, else b2, merge b2\nb1:\nbr b2\nb2:\nreturn",
+    ));
+    let errors = pipeline.run(&mut module, Default::default()).unwrap_err();
+    assert_eq!(errors.0[0].code.0, 805);
+}
