@@ -40,25 +40,31 @@ impl<'a> Checker<'a> {
         self.function.exprs[argument].ty
     }
 
-    fn check_count(
-        &mut self,
-        id: ExprId,
-        what: &str,
-        min: usize,
-        max: Option<usize>,
-        given: usize,
-    ) -> bool {
-        let fits = given >= min && max.is_none_or(|max| given <= max);
-        if !fits {
-            let wanted = match max {
-                Some(max) if max == min => format!("{min}"),
-                Some(max) => format!("{min} to {max}"),
-                None => format!("at least {min}"),
-            };
+    fn check_count(&mut self, id: ExprId, what: &str, wanted: usize, given: usize) -> bool {
+        if wanted != given {
             let message = format!("{what} takes {wanted} arguments, but has {given}");
             self.error(codes::ARGUMENT_COUNT, Node::Expr(id), message);
         }
-        fits
+        wanted == given
+    }
+
+    /// An argument that is not what a function declares.
+    fn wrong_argument(&mut self, argument: ExprId, i: usize, what: &str, wanted: TypeId) {
+        let message = format!(
+            "argument {i} of {what} must be `{}`, but is `{}`",
+            self.name(wanted),
+            self.name(self.argument_type(argument))
+        );
+        self.error(codes::ARGUMENT_TYPE, Node::Expr(argument), message);
+    }
+
+    /// The value may be dropped.
+    fn check_returned(&mut self, id: ExprId, what: &str, declared: TypeId, ty: TypeId) {
+        if ty != declared && ty != TypeId::VOID {
+            let message =
+                format!("{what} returns `{}`, not `{}`", self.name(declared), self.name(ty));
+            self.error(codes::RESULT_TYPE, Node::Expr(id), message);
+        }
     }
 
     fn check_custom(&mut self, id: ExprId, callee: FunctionId, arguments: &[ExprId], ty: TypeId) {
@@ -71,7 +77,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let wanted = target.arguments.len();
-        if !self.check_count(id, &name, wanted, Some(wanted), arguments.len()) {
+        if !self.check_count(id, &name, wanted, arguments.len()) {
             return;
         }
         for (i, (argument, parameter)) in arguments.iter().zip(&target.arguments).enumerate() {
@@ -80,12 +86,7 @@ impl<'a> Checker<'a> {
             let fits = given == parameter.ty
                 || (self.is_kernel_id(*argument) && parameter.ty == TypeId::U32);
             if !fits {
-                let message = format!(
-                    "argument {i} of {name} must be `{}`, but is `{}`",
-                    self.name(parameter.ty),
-                    self.name(given)
-                );
-                self.error(codes::ARGUMENT_TYPE, Node::Expr(*argument), message);
+                self.wrong_argument(*argument, i, &name, parameter.ty);
             } else if parameter.tag == VariableTag::Reference
                 && let Some(why) = self.why_no_reference(*argument, given)
             {
@@ -93,15 +94,7 @@ impl<'a> Checker<'a> {
                 self.error(codes::ARGUMENT_WRITE, Node::Expr(*argument), message);
             }
         }
-        // The value may be dropped.
-        if ty != target.return_type && ty != TypeId::VOID {
-            let message = format!(
-                "{name} returns `{}`, not `{}`",
-                self.name(target.return_type),
-                self.name(ty)
-            );
-            self.error(codes::RESULT_TYPE, Node::Expr(id), message);
-        }
+        self.check_returned(id, &name, target.return_type, ty);
     }
 
     /// Why an argument cannot be passed by reference. An indirect dispatch buffer is a resource that some recorders
@@ -116,29 +109,16 @@ impl<'a> Checker<'a> {
         let target = &library.externals[callee];
         let name = format!("`{}`", target.name);
         let wanted = target.argument_types.len();
-        if !self.check_count(id, &name, wanted, Some(wanted), arguments.len()) {
+        if !self.check_count(id, &name, wanted, arguments.len()) {
             return;
         }
         for (i, (argument, wanted)) in arguments.iter().zip(&target.argument_types).enumerate() {
             let given = self.argument_type(*argument);
             if !assignable(&library.types, *wanted, given) {
-                let message = format!(
-                    "argument {i} of {name} must be `{}`, but is `{}`",
-                    self.name(*wanted),
-                    self.name(given)
-                );
-                self.error(codes::ARGUMENT_TYPE, Node::Expr(*argument), message);
+                self.wrong_argument(*argument, i, &name, *wanted);
             }
         }
-        // The value may be dropped.
-        if ty != target.return_type && ty != TypeId::VOID {
-            let message = format!(
-                "{name} returns `{}`, not `{}`",
-                self.name(target.return_type),
-                self.name(ty)
-            );
-            self.error(codes::RESULT_TYPE, Node::Expr(id), message);
-        }
+        self.check_returned(id, &name, target.return_type, ty);
     }
 
     fn check_builtin(&mut self, id: ExprId, op: CallOp, arguments: &'a [ExprId], result: TypeId) {
