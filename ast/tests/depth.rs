@@ -74,6 +74,33 @@ fn statements_nest() {
     });
 }
 
+/// A kernel with a barrier, whose lint follows every way: many cases, and a selector that is long.
+#[test]
+fn ways_are_many() {
+    on_small_stack(|| {
+        let sum = nest(
+            r#"{"op":"ADD","rhs":{"tag":"REF","type":0,"variable":0},"lhs":"#,
+            REF,
+            r#","type":0,"tag":"BINARY"}"#,
+            1000,
+        );
+        let case = |i: usize| {
+            format!(
+                r#"{{"tag":"SWITCH_CASE","value":{i},"body":{{"tag":"SCOPE","statements":[]}}}}"#
+            )
+        };
+        let cases = (0..DEPTH / 2).map(case).collect::<Vec<_>>().join(",");
+        let barrier = r#"{"tag":"EXPR","expression":{"tag":"CALL","type":2,"op":"SYNCHRONIZE_BLOCK","arguments":[]}}"#;
+        let text = kernel(&format!(
+            r#"{{"tag":"SWITCH","expression":{sum},"body":{{"tag":"SCOPE","statements":[{cases}]}}}},{barrier}"#
+        ));
+        let library = read(&text.replace(r#"{"tag":"BOOL"}"#, r#"{"tag":"BOOL"},null"#));
+        assert!(!check::check(&library).has_errors());
+        let divergent = lint::codes::DIVERGENT_BARRIER;
+        assert!(lint::run(&library).find(divergent).is_none());
+    });
+}
+
 #[test]
 fn broken_nesting_is_refused() {
     on_small_stack(|| {

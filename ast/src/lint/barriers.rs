@@ -132,7 +132,8 @@ impl Walk<'_> {
             Stmt::Assign { lhs, rhs } => self.assign(lhs, rhs, here),
             Stmt::Expr(expr) => self.evaluate(expr, here, all),
             Stmt::If { condition, on_true, on_false } => {
-                let (yes, no) = self.split(condition, here, |lane| lane != 0);
+                let lanes = self.lanes(condition);
+                let (yes, no) = self.split(&lanes, here, |lane| lane != 0);
                 let before = self.state.branch;
                 self.state.branch = yes;
                 pending.extend([
@@ -176,15 +177,18 @@ impl Walk<'_> {
         self.state = State { branch, broken: Bounds::NONE, continued: Bounds::NONE };
     }
 
-    /// The threads for which a test of a value holds, and those for which it does not.
-    fn split(
-        &mut self,
-        value: ExprId,
-        here: Bounds,
-        test: impl Fn(i64) -> bool,
-    ) -> (Bounds, Bounds) {
-        let lanes = self.block.value(value).and_then(|v| v.parts.into_iter().next());
-        let lanes = lanes.unwrap_or(Lanes::Same(None));
+    /// The number that an expression has for each thread.
+    fn lanes(&mut self, value: ExprId) -> Lanes {
+        let first = self.block.value(value).and_then(|v| v.parts.into_iter().next());
+        first.unwrap_or(Lanes::Same(None))
+    }
+
+    /// The threads for which a test of a number holds, and those for which it does not.
+    fn split(&self, lanes: &Lanes, here: Bounds, test: impl Fn(i64) -> bool) -> (Bounds, Bounds) {
+        if let Lanes::Same(None) = lanes {
+            let maybe = Bounds { must: Threads::NONE, ..here };
+            return (maybe, maybe);
+        }
         let is = |wanted: bool| {
             Threads::of(self.block.threads, |t| lanes.of(t).is_some_and(|v| test(v) == wanted))
         };
@@ -197,7 +201,9 @@ impl Walk<'_> {
     }
 
     fn switch(&mut self, value: ExprId, body: StmtId, here: Bounds, pending: &mut Vec<Work>) {
-        let bits = self.block.value(value).map_or(32, |v| v.scalar.bits());
+        let ty = self.function.exprs[value].ty;
+        let bits = self.block.bits(ty);
+        let lanes = self.lanes(value);
         let same = move |a: i128, b: i128| (a ^ b) & ((1i128 << bits) - 1) == 0;
         let mut ways = Vec::new();
         let mut rest = here;
@@ -207,7 +213,7 @@ impl Walk<'_> {
                 Stmt::SwitchDefault { body } => default = Some(body),
                 Stmt::SwitchCase { value: case, body } => {
                     let Some(case) = self.function.case_value(case) else { continue };
-                    let (taken, _) = self.split(value, here, |v| same(i128::from(v), case));
+                    let (taken, _) = self.split(&lanes, here, |v| same(i128::from(v), case));
                     rest = rest.without(taken);
                     ways.push((taken, body));
                 }
@@ -236,7 +242,8 @@ impl Walk<'_> {
             CallOp::Unreachable => self.ended = self.ended.or(here),
             CallOp::Assert => {
                 if let Some(condition) = self.function.exprs_in(arguments).first() {
-                    let (_, fails) = self.split(*condition, here, |v| v != 0);
+                    let lanes = self.lanes(*condition);
+                    let (_, fails) = self.split(&lanes, here, |v| v != 0);
                     self.ended = self.ended.or(fails);
                 }
             }

@@ -126,6 +126,11 @@ impl<'a> Block<'a> {
         Some(block)
     }
 
+    /// Bits of a scalar type.
+    pub fn bits(&self, ty: TypeId) -> u32 {
+        self.types.scalar_of(ty).map_or(32, |scalar| 8 * scalar.size())
+    }
+
     /// Lanes from lanes, one for all where the operands are so.
     fn zip(&mut self, a: &Lanes, b: &Lanes, f: impl Fn(i64, i64) -> Lane) -> Lanes {
         let both = |a: Lane, b: Lane| f(a?, b?);
