@@ -177,14 +177,14 @@ impl Run<'_> {
             if !amount.single && !in_row {
                 continue;
             }
-            let Some(steps) = before_and(form, pass) else { continue };
+            let Some(steps) = alone(form, pass) else { continue };
             let Some(after) = self.pipeline(base, steps.clone()) else { continue };
             if !in_row {
                 continue;
             }
             let form = Form::of(&after);
             for second in PASSES {
-                let Some(more) = before_and(form, second) else { continue };
+                let Some(more) = alone(form, second) else { continue };
                 self.continued(&after, &steps, more);
             }
         }
@@ -198,7 +198,7 @@ impl Run<'_> {
     /// Runs `steps` on what `before` made of the kernel.
     fn continued(&mut self, module: &Module, before: &[Step], steps: Vec<Step>) -> Option<Module> {
         self.counts.pipelines += 1;
-        let outcome = transform(module, steps.clone(), true);
+        let outcome = transform(module, steps.clone());
         let after = match outcome {
             Ok(Outcome::Same) => return None,
             Ok(Outcome::Refused) => {
@@ -234,11 +234,22 @@ impl Run<'_> {
     }
 }
 
+/// What steps make of a module, verified after each; `None` if they leave it as it is or refuse it.
+///
+/// # Errors
+/// What a pass did wrong, in words; a panic is told so too.
+pub fn transformed(module: &Module, steps: Vec<Step>) -> Result<Option<Module>, String> {
+    transform(module, steps).map(|outcome| match outcome {
+        Outcome::Changed(after) => Some(after),
+        Outcome::Same | Outcome::Refused => None,
+    })
+}
+
 /// Runs steps on a copy of a module.
-fn transform(module: &Module, steps: Vec<Step>, verify_each: bool) -> Result<Outcome, String> {
+fn transform(module: &Module, steps: Vec<Step>) -> Result<Outcome, String> {
     let pipeline = Pipeline { steps };
     let mut after = module.clone();
-    let options = RunOptions { verify_each, ..RunOptions::default() };
+    let options = RunOptions { verify_each: true, ..RunOptions::default() };
     let ran = catch_unwind(AssertUnwindSafe(|| pipeline.run(&mut after, options)));
     match ran {
         Err(panic) => Err(panic_text(&*panic)),
@@ -252,7 +263,7 @@ fn transform(module: &Module, steps: Vec<Step>, verify_each: bool) -> Result<Out
 }
 
 /// A pass, with what must come before it; `None` if the two do not go together.
-fn before_and(form: Form, pass: &'static Pass) -> Option<Vec<Step>> {
+pub fn alone(form: Form, pass: &'static Pass) -> Option<Vec<Step>> {
     let mut steps = bridge::to(form, pass)?;
     steps.push(Step::Pass(PassCall { pass, options: Vec::new() }));
     let pipeline = Pipeline { steps };

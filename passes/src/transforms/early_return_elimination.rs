@@ -5,6 +5,8 @@
 //! loop, else by an `if` around the rest. In flat functions all returns become branches to one block. `passes.md` section 5.1.
 //! Why right: between the return and the last block nothing is executed but tests of the flag. The flag is false when the
 //! function is entered, as locals are.
+//! Not in kernels with barriers: a thread that has returned holds nobody up there, one that only skips what follows does. What a
+//! call does is not known here, so kernels with calls stay too.
 //! Cost: linear in blocks times the constructs of one scope that are left; repair of values that no longer dominate their uses.
 //!
 //! Notation: a *scope* is the inner part of a construct, or the function. Its blocks form chains: a block leads to its merge, or
@@ -16,13 +18,14 @@ use crate::manager::declaration::{Declaration, FunctionCx, FunctionPass, Refusal
 use crate::manager::form::Requires;
 use cranelift_entity::SecondaryMap;
 use luisac_xir::forms::{self, Cfg};
+use luisac_xir::op::ThreadGroupOp;
 use luisac_xir::{BlockId, Builder, Function, Imm, InstId, Op, TypeId, TypeTable, ValueId};
 
 counters! {
     /// What `early_return_elimination` did.
     Info {
         change removed_return_count "returns removed";
-        note unsupported_count "functions left alone: parts of constructs that share blocks, or both kinds of control flow";
+        note unsupported_count "functions left alone: barriers, parts of constructs that share blocks, or both kinds of control flow";
     }
 }
 
@@ -37,7 +40,8 @@ impl FunctionPass for EarlyReturnElimination {
             "early_return_elimination",
             "leaves one return in each function",
             "Turns early returns into a flag and a variable for the value: constructs are left one by one, and what follows \
-             them is skipped, until the only `return` is reached. In flat functions all returns become branches to one block.",
+             them is skipped, until the only `return` is reached. In flat functions all returns become branches to one block. \
+             Kernels with barriers or calls stay: a thread that returned holds nobody up.",
         )
     };
     type Options = ();
@@ -51,6 +55,10 @@ impl FunctionPass for EarlyReturnElimination {
             .filter(|&t| cx.func.op(t) == Op::Return)
             .collect();
         if returns.len() < 2 {
+            return Ok(info);
+        }
+        if cx.func.is_kernel() && may_wait(cx.func) {
+            info.unsupported_count = 1;
             return Ok(info);
         }
         let scopes = match forms::control_flow_of(cx.func) {
@@ -77,6 +85,13 @@ impl FunctionPass for EarlyReturnElimination {
         }
         Ok(info)
     }
+}
+
+/// Whether threads may wait for each other: at a barrier, or somewhere in a call.
+fn may_wait(func: &Function) -> bool {
+    let waits =
+        |inst| matches!(func.op(inst), Op::Call | Op::ThreadGroup(ThreadGroupOp::SynchronizeBlock));
+    func.blocks().any(|block| func.insts(block).any(waits))
 }
 
 /// A construct.

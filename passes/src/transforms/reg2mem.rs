@@ -209,7 +209,8 @@ fn clone_geps(cx: &mut FunctionCx<'_>, info: &mut Info) {
             };
             cx.func.set_arg(user, index, copy);
         }
-        if !cx.func.has_uses(value) {
+        // One that nothing used before is not ours to remove.
+        if !copies.is_empty() && !cx.func.has_uses(value) {
             cx.func.remove_inst(gep);
         }
     }

@@ -40,6 +40,7 @@ impl Generator<'_> {
             10 if self.features.switches => self.switch(depth - 1, exits),
             11 if self.can_loop() => self.counted_loop(depth - 1),
             12 if self.can_loop() => self.endless_loop(depth - 1),
+            13 if self.features.returns && self.r.one_in(2) => self.some_return(),
             13 => self.exchange(),
             _ => self.branch(depth - 1, exits),
         }
@@ -124,6 +125,20 @@ impl Generator<'_> {
         };
         self.b.inst(op, TypeId::VOID, &[], &[target], Imm::None);
         true
+    }
+
+    /// Lets the threads return for which some condition holds. Nobody waits for them at later barriers.
+    fn some_return(&mut self) {
+        let condition = self.value(TypeId::BOOL, 2);
+        let [yes, no, merge] = [(); 3].map(|()| self.b.func.append_block());
+        self.b.inst(Op::If, TypeId::VOID, &[condition], &[yes, no, merge], Imm::None);
+        self.b.switch_to(yes);
+        let ty = self.b.func.return_type;
+        let value = (ty != TypeId::VOID).then(|| self.value(ty, 1));
+        self.b.ret(value);
+        self.b.switch_to(no);
+        self.b.br(merge);
+        self.b.switch_to(merge);
     }
 
     /// Fills a block and ends it with a branch, unless it has ended.

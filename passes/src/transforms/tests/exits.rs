@@ -53,7 +53,7 @@ fn a_return_in_a_loop_breaks_out_of_it() {
         b4:
         break b6
         b6:
-        thread_group synchronize_block
+        resource_write buffer_write %0, u32 0, %3
         continue b1
         b5:
         unreachable";
@@ -81,7 +81,7 @@ fn a_return_in_a_loop_breaks_out_of_it() {
         b6:
         break b8
         b7:
-        thread_group synchronize_block
+        resource_write buffer_write %0, u32 0, %3
         break b8
         b8:
         br b9
@@ -256,4 +256,22 @@ fn break_and_continue_become_branches() {
     // The same edges: as branches they are the same function.
     let flat = |pipeline: &str| transform(pipeline, &crate::transforms::testing::kernel(body)).0;
     assert_eq!(flat("lower_break_continue,destructure_cfg"), flat("destructure_cfg"));
+}
+
+/// A thread that has returned holds nobody up at a barrier; one that skips the rest would.
+#[test]
+fn returns_in_front_of_barriers_stay() {
+    crate::transforms::testing::stays(
+        RETURNS,
+        "b0:
+        if %2, then b1, else b2, merge b3
+        b1:
+        return
+        b2:
+        br b3
+        b3:
+        thread_group synchronize_block
+        resource_write buffer_write %0, %1, %3
+        return",
+    );
 }

@@ -435,3 +435,15 @@ fn circles_of_inserts_are_repaired_together_or_not_at_all() {
     assert!(!report.changed());
     assert!(luisac_xir::verify::verify(&module).is_err());
 }
+
+/// Removing what nothing uses is another pass's work, and would be a change that no counter tells of.
+#[test]
+fn reg2mem_leaves_an_unused_gep() {
+    stays(
+        "reg2mem",
+        "b0:
+        %10: vector<f32, 2> = alloca local
+        %11: f32 = gep %10, u32 0
+        return",
+    );
+}
