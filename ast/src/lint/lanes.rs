@@ -94,6 +94,8 @@ pub(super) struct Block<'a> {
     pub variables: FxHashMap<VariableId, Value>,
     /// Lanes that may still be computed: the proof is given up afterwards.
     budget: usize,
+    /// Nodes that may still be looked at, those that several expressions share again and again.
+    nodes_left: usize,
 }
 
 impl<'a> Block<'a> {
@@ -104,8 +106,14 @@ impl<'a> Block<'a> {
         if !(1..=MAX_THREADS).contains(&threads) {
             return None;
         }
-        let mut block =
-            Block { types, function, threads, variables: FxHashMap::default(), budget: 4_000_000 };
+        let mut block = Block {
+            types,
+            function,
+            threads,
+            variables: FxHashMap::default(),
+            budget: 4_000_000,
+            nodes_left: 4_000_000,
+        };
         let axes: [&dyn Fn(usize) -> usize; 3] = [&|t| t % x, &|t| t / x % y, &|t| t / (x * y)];
         let index = Value {
             scalar: Scalar::U32,
@@ -164,16 +172,17 @@ impl<'a> Block<'a> {
     }
 
     /// An expression and its operands, operands first; none if there are too many.
-    fn nodes(&self, expr: ExprId) -> Option<Vec<ExprId>> {
+    fn nodes(&mut self, expr: ExprId) -> Option<Vec<ExprId>> {
         let mut seen = FxHashSet::default();
         let mut pending = vec![expr];
         while let Some(node) = pending.pop() {
             if !seen.insert(node.index()) {
                 continue;
             }
-            if seen.len() > MAX_NODES {
+            if seen.len() > MAX_NODES || self.nodes_left == 0 {
                 return None;
             }
+            self.nodes_left -= 1;
             let kind = &self.function.exprs[node].kind;
             place::expr_children(self.function, kind, |_, _, operand| pending.push(operand));
         }
