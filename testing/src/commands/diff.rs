@@ -82,7 +82,7 @@ fn write_reduced(flags: &Flags, mismatch: &Mismatch) -> Result<PathBuf, String> 
 }
 
 /// Kernels between two looks at the clock.
-const CHUNK: u64 = 256;
+const CHUNK: u64 = 64;
 
 /// Runs kernels until the number or the time is reached; whether all were right.
 ///
