@@ -13,9 +13,9 @@ use luisac_xir::dominators::{DominatorTree, InstOrder};
 use luisac_xir::{BlockId, Builder, Function, InstId, Op, TypeTable, ValueId};
 use rustc_hash::FxHashMap;
 
-/// Moves all allocas to the start of the entry block, in order.
-pub(crate) fn hoist_allocas(func: &mut Function) {
-    let Some(entry) = func.entry() else { return };
+/// Moves all allocas to the start of the entry block, in order. Whether there were any elsewhere.
+pub(crate) fn hoist_allocas(func: &mut Function) -> bool {
+    let Some(entry) = func.entry() else { return false };
     let is_alloca = |func: &Function, i: InstId| matches!(func.op(i), Op::Alloca(_));
     let stray: Vec<InstId> = func
         .blocks()
@@ -23,12 +23,13 @@ pub(crate) fn hoist_allocas(func: &mut Function) {
         .flat_map(|b| func.insts(b))
         .filter(|&i| is_alloca(func, i))
         .collect();
-    let Some(first) = func.insts(entry).find(|&i| !is_alloca(func, i)) else { return };
+    let Some(first) = func.insts(entry).find(|&i| !is_alloca(func, i)) else { return false };
     // Allocas of the entry block may stand behind uses of the stray ones.
-    for inst in stray {
+    for &inst in &stray {
         func.unlink_inst(inst);
         func.insert_before(inst, first);
     }
+    !stray.is_empty()
 }
 
 /// Repairs the uses that no definition dominates any more; allocas must stand at the start of the entry block. Returns how

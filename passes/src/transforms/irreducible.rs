@@ -60,7 +60,8 @@ impl FunctionPass for LowerIrreducibleCfg {
 
     fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Info, Refusal> {
         let has_phis = cx.func.blocks().any(|b| cx.func.phis(b).next().is_some());
-        if (!has_phis && is_reducible(cx.func)) || !cx.fuel() {
+        // All or nothing, as the declaration promises memory form: fuel is not asked.
+        if !has_phis && is_reducible(cx.func) {
             return Ok(Info::default());
         }
         let canonicalized_cfg_count = u64::from(make_plain(cx.func, cx.types));

@@ -103,14 +103,19 @@ pub(crate) fn replace_and_remove(func: &mut Function, inst: InstId, value: Value
 }
 
 /// Brings the blocks into the order in which the constructs name them: arms behind their owner, the merge behind the arms.
-pub(crate) fn sort_blocks(func: &mut Function) {
-    let Some(entry) = func.entry() else { return };
+/// Whether that changed the order.
+pub(crate) fn sort_blocks(func: &mut Function) -> bool {
+    let Some(entry) = func.entry() else { return false };
+    let mut changed = false;
     let mut taken: SecondaryMap<BlockId, bool> = SecondaryMap::with_capacity(func.block_count());
     let mut stack = vec![entry];
     taken[entry] = true;
     let mut last = entry;
     while let Some(block) = stack.pop() {
-        func.move_block_after(block, last);
+        if block != last && func.next_block(last) != Some(block) {
+            func.move_block_after(block, last);
+            changed = true;
+        }
         last = block;
         let Some(terminator) = func.terminator(block) else { continue };
         for &named in func.inst_blocks(terminator).iter().rev() {
@@ -119,4 +124,5 @@ pub(crate) fn sort_blocks(func: &mut Function) {
             }
         }
     }
+    changed
 }

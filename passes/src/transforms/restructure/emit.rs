@@ -8,7 +8,6 @@
 use super::pending::{Pending, Piece, Slot};
 use super::shape::{Node, Shape, Target};
 use super::{Info, Selector};
-use crate::transforms::util;
 use luisac_xir::op::ArithmeticOp;
 use luisac_xir::{BlockId, Builder, Function, Imm, InstId, Op, TypeId, TypeTable, ValueId};
 
@@ -449,6 +448,5 @@ impl Emitter<'_> {
                 self.func.remove_block(stub);
             }
         }
-        util::sort_blocks(self.func);
     }
 }

@@ -37,7 +37,7 @@ counters! {
         change restructured_loop_count "loops written as `loop` or `simple_loop`";
         change restructured_if_count "`cond_br` written as `if`";
         change restructured_switch_count "`indexed_branch` written as `switch`";
-        change canonicalized_cfg_count "functions brought into a plain form before: phis in memory, branches with one target, no unreachable block";
+        change canonicalized_cfg_count "functions brought into a plain form before: phis in memory, branches with one target, no unreachable block, blocks in order";
         change lowered_region_count "irreducible regions made reducible before";
         change guard_count "joins and exits put behind a test of the selector";
         change selector_store_count "targets written into the selector";
@@ -71,12 +71,13 @@ impl FunctionPass for RestructureCfg {
 
     fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Info, Refusal> {
         let mut info = Info::default();
+        // All or nothing: structured control flow is what the declaration promises, so fuel is not asked.
         let has_branches = cx
             .func
             .blocks()
             .filter_map(|b| cx.func.terminator(b))
             .any(|t| !cx.func.successors_of(t).is_empty());
-        if !has_branches || !cx.fuel() {
+        if !has_branches {
             return Ok(info);
         }
         let before = cx.func.clone();
@@ -100,6 +101,10 @@ fn restructure(cx: &mut FunctionCx<'_>, info: &mut Info) -> Result<(), Refusal> 
     let shape = Shape::compute(cx.func);
     let mut selector = Selector::default();
     emit::emit(cx.func, cx.types, &shape, &mut selector, info);
+    let reordered = util::sort_blocks(cx.func);
+    if reordered && *info == Info::default() {
+        info.canonicalized_cfg_count = 1;
+    }
     info.carried_value_count = lowered.carried + cross_block::repair(cx.func, cx.types);
     same_paths::check(&plain, cx.func, &lowered.copies)
         .map_err(|e| cx.refuse(format!("the result would not have the same paths: {e}"), help))
@@ -128,7 +133,7 @@ impl Selector {
 pub(super) fn make_plain(func: &mut Function, types: &TypeTable) -> bool {
     let keep = util::named_blocks(func, false);
     let mut changed = util::remove_blocks_but(func, &keep) > 0;
-    cross_block::hoist_allocas(func);
+    changed |= cross_block::hoist_allocas(func);
     changed |= lower_phis(func, types);
     let blocks: Vec<BlockId> = func.blocks().collect();
     for block in blocks {

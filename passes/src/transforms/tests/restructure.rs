@@ -600,3 +600,43 @@ fn structured_functions_are_refused() {
     let errors = pipeline.run(&mut module, Default::default()).unwrap_err();
     assert_eq!(errors.0[0].code.0, 805);
 }
+
+#[test]
+fn an_order_of_blocks_that_changes_is_told() {
+    // `becomes` checks that the report tells of every change.
+    becomes(
+        PASS,
+        "b0:
+        br b2
+        b1:
+        return
+        b2:
+        thread_group synchronize_block
+        br b1",
+        "b0:
+        br b1
+        b1:
+        thread_group synchronize_block
+        br b2
+        b2:
+        return",
+    );
+}
+
+#[test]
+fn without_fuel_the_form_is_kept_as_promised() {
+    let body = "b0:
+        cond_br %2, b1, b2
+        b1:
+        br b2
+        b2:
+        %4: f32 = phi (%3, b0), (f32 1.0, b1)
+        resource_write buffer_write %0, u32 0, %4
+        return";
+    let mut module = crate::transforms::testing::parse(&crate::transforms::testing::kernel(body));
+    let pipeline = crate::Pipeline::parse("restructure_cfg,keep_waves_in_loops").unwrap();
+    let options = crate::RunOptions { verify_each: true, fuel: Some(0), after: None };
+    pipeline.run(&mut module, options).unwrap();
+    let requires = crate::Requires::MEMORY;
+    assert_eq!(crate::Form::of(&module).missing(&requires), None);
+}
