@@ -608,3 +608,59 @@ fn licm_moves_no_read_that_may_not_happen() {
     let twice = "loop_rotation,licm";
     assert_eq!(count(twice, "licm", "hoisted_count", &body), 1);
 }
+
+/// `n` loops, one behind the other, each with a branch on a condition from outside and a value that is used at the end.
+fn chain(n: usize) -> String {
+    let mut body = String::from("b0:\nbr b1\n");
+    for i in 0..n {
+        let (b, v) = (5 * i + 1, 10 * i + 10);
+        body.push_str(&format!(
+            "b{b}:
+            %{v}: u32 = phi (u32 0, b{before}), (%{next}, b{latch})
+            %{t}: bool = arithmetic binary_less %{v}, u32 9
+            cond_br %{t}, b{inside}, b{exit}
+            b{inside}:
+            cond_br %2, b{arm}, b{latch}
+            b{arm}:
+            resource_write buffer_write %0, %{v}, %3
+            br b{latch}
+            b{latch}:
+            %{next}: u32 = arithmetic binary_add %{v}, u32 1
+            br b{b}
+            b{exit}:
+            resource_write buffer_write %0, %{v}, %3
+            br b{after}
+            ",
+            before = 5 * i,
+            next = v + 1,
+            t = v + 2,
+            inside = b + 1,
+            arm = b + 2,
+            latch = b + 3,
+            exit = b + 4,
+            after = b + 5,
+        ));
+    }
+    body.push_str(&format!("b{}:\nreturn\n", 5 * n + 1));
+    body
+}
+
+#[test]
+fn many_loops_take_time_in_proportion() {
+    let source = crate::transforms::testing::kernel(&chain(16_000));
+    for (pass, changes) in [
+        ("loop_rotation", true),
+        ("indvar_simplify", true),
+        ("loop_unswitch", true),
+        ("loop_fusion", false),
+        ("loop_vectorization", false),
+        ("licm", false),
+    ] {
+        let mut module = crate::transforms::testing::parse(&source);
+        let pipeline = crate::Pipeline::parse(pass).unwrap();
+        let start = std::time::Instant::now();
+        let report = pipeline.run(&mut module, Default::default()).unwrap();
+        assert_eq!(report.changed(), changes, "{pass}");
+        assert!(start.elapsed().as_secs() < 10, "{pass}: {:?}", start.elapsed());
+    }
+}
