@@ -5,6 +5,7 @@
 //! indices part them. A reference argument may be any memory but the function's own allocas, which no caller can name. The
 //! answer where nothing is known is that they may.
 
+use luisac_ast::types::TypeTable;
 use luisac_xir::op::{Effects, Scopes, Space};
 use luisac_xir::{Function, InstId, Op, ValueId};
 use rustc_hash::FxHashMap;
@@ -14,11 +15,24 @@ use rustc_hash::FxHashMap;
 pub struct Path {
     pub base: ValueId,
     pub indices: Vec<ValueId>,
+    /// For each index whether it is a constant that names an element of its own: one out of range may be taken for another
+    /// (`--bounds clamp`).
+    certain: Vec<bool>,
 }
 
 /// The part of a local alloca that an lvalue names; none for everything else.
-pub fn trace(func: &Function, lvalue: ValueId) -> Option<Path> {
-    trace_to(func, lvalue, |space| space == Space::Local)
+pub fn trace(func: &Function, types: &TypeTable, lvalue: ValueId) -> Option<Path> {
+    let mut path = trace_to(func, lvalue, |space| space == Space::Local)?;
+    let mut ty = func.value_type(path.base);
+    for (&index, certain) in path.indices.iter().zip(&mut path.certain) {
+        let count = types.member_count(ty);
+        let number = func.constant_bits(index).filter(|&n| n < u64::from(count));
+        *certain = number.is_some();
+        // All elements have one type, but for those of structures, whose indices are constants in range.
+        let element = types.element_type(ty, number.map_or(0, |n| n as u32));
+        ty = element.unwrap_or(ty);
+    }
+    Some(path)
 }
 
 /// The part of an alloca, of a space that fits, that an lvalue names.
@@ -36,8 +50,10 @@ fn trace_to(func: &Function, lvalue: ValueId, fits: impl Fn(Space) -> bool) -> O
             _ => return None,
         }
     }
-    let indices = steps.iter().rev().flat_map(|&gep| func.args(gep)[1..].iter().copied()).collect();
-    Some(Path { base, indices })
+    let indices: Vec<ValueId> =
+        steps.iter().rev().flat_map(|&gep| func.args(gep)[1..].iter().copied()).collect();
+    let certain = vec![true; indices.len()];
+    Some(Path { base, indices, certain })
 }
 
 /// Whether two lvalues may name memory that overlaps.
@@ -169,13 +185,13 @@ fn is_own(func: &Function, base: ValueId) -> bool {
 impl Path {
     /// Whether the two parts, of one alloca, may share memory.
     pub fn may_overlap(&self, other: &Path, func: &Function) -> bool {
-        for (&a, &b) in self.indices.iter().zip(&other.indices) {
+        for (i, (&a, &b)) in self.indices.iter().zip(&other.indices).enumerate() {
             if a == b {
                 continue;
             }
             match (func.constant_bits(a), func.constant_bits(b)) {
-                (Some(a), Some(b)) if a != b => return false,
-                (Some(_), Some(_)) => {}
+                (Some(a), Some(b)) if a == b => {}
+                (Some(_), Some(_)) if self.certain[i] && other.certain[i] => return false,
                 _ => return true,
             }
         }

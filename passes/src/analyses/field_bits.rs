@@ -111,7 +111,7 @@ impl FieldUsage {
         let mut usage = FieldUsage { read: none.clone(), written: none, escapes: false };
         let mut pending: Vec<ValueId> = func.result(alloca).into_iter().collect();
         while let Some(place) = pending.pop() {
-            let Some(path) = trace(func, place) else { continue };
+            let Some(path) = trace(func, types, place) else { continue };
             let named = range(func, types, ty, &path.indices);
             for (user, operand) in func.uses(place) {
                 match func.op(user) {

@@ -65,7 +65,7 @@ fn walk(cx: &mut FunctionCx<'_>, block: BlockId, info: &mut Info) -> bool {
         if !matches!(op, Op::Load | Op::Store) {
             continue;
         }
-        let Some(path) = trace(cx.func, cx.func.arg(inst, 0)) else { continue };
+        let Some(path) = trace(cx.func, cx.types, cx.func.arg(inst, 0)) else { continue };
         if op == Op::Load {
             overwritten.forget(&path, cx.func);
             read.insert(path.base);

@@ -1,13 +1,14 @@
 //! Loads of elements instead of the whole.
 //!
 //! What: a load of a whole structure, array or matrix from local memory whose uses all take elements out of it becomes loads of
-//! those elements. Elements at constant places are loaded where the whole was; one at a computed place is loaded where it is
-//! taken, if that is in the same block and nothing between may write the variable.
+//! those elements. Elements at constant places in range are loaded where the whole was; one at another place is loaded where it
+//! is taken, if that is in the same block and nothing between may write the variable.
 //! Why right: each element is read at the time when the whole was, or from memory that has not changed since. The index is
 //! checked, or not, in the same way by both (`--bounds`).
 //! Cost: linear in the uses, but for the search between, which is bounded.
 
 use super::access::touched;
+use super::elements::constant_index;
 use crate::manager::declaration::{
     Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
 };
@@ -81,7 +82,7 @@ fn plan(func: &Function, types: &TypeTable, load: InstId) -> Option<Vec<Use>> {
         if func.op(user) != Op::Arithmetic(ArithmeticOp::Extract) || index != 0 {
             return None;
         }
-        let early = func.args(user)[1..].iter().all(|&i| func.constant_bits(i).is_some());
+        let early = is_certain(func, types, user);
         if !early && !is_unchanged(func, load, user, base) {
             return None;
         }
@@ -89,6 +90,18 @@ fn plan(func: &Function, types: &TypeTable, load: InstId) -> Option<Vec<Use>> {
     }
     uses.reverse();
     (!uses.is_empty()).then_some(uses)
+}
+
+/// Whether an `extract` names an element by constants in range, which may be loaded whether or not the `extract` runs.
+fn is_certain(func: &Function, types: &TypeTable, extract: InstId) -> bool {
+    let args = func.args(extract);
+    let mut ty = func.value_type(args[0]);
+    args[1..].iter().all(|&index| {
+        let number = constant_index(func, index, types.member_count(ty));
+        let element = number.and_then(|n| types.element_type(ty, n));
+        ty = element.unwrap_or(ty);
+        element.is_some()
+    })
 }
 
 /// Whether nothing between a load and a later instruction of its block may write the variable.

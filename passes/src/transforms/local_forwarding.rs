@@ -80,7 +80,7 @@ fn forward(cx: &mut FunctionCx<'_>, source: Op) -> Info {
             if !matches!(op, Op::Load | Op::Store) {
                 continue;
             }
-            let Some(path) = trace(cx.func, cx.func.arg(inst, 0)) else { continue };
+            let Some(path) = trace(cx.func, cx.types, cx.func.arg(inst, 0)) else { continue };
             if op == Op::Store {
                 known.forget(&path, cx.func);
                 if source == Op::Store {

@@ -2,12 +2,14 @@
 //!
 //! What: an argument that a callable takes by reference and only loads, whole or in parts, is taken by value; the call sites
 //! load it before the call.
-//! Why right: the memory must not change while the callable runs. A local variable of the caller can only change through
-//! another reference of the same call, so no reference that the callable may write may name it; memory of unknown owner (an
-//! argument of the caller, shared memory) only if the callable writes through no reference and waits for nobody. All call
-//! sites are looked at before anything is changed. A module without kernels is left as it is: its callables are its interface.
+//! Why right: the memory must not change while the callable runs, and must be there. A local variable of the caller can only
+//! change through another reference of the same call, so no reference that the callable may write may name it; a part of it is
+//! named by constant indices in range, as the callable might not have read it at all. Other memory stays by reference: who
+//! owns it is not known. All call sites are looked at before anything is changed. A module without kernels is left as it is:
+//! its callables are its interface.
 //! Cost: linear in calls and uses. Source: `passes.md` section 3.2.
 
+use super::elements::constant_index;
 use super::inline::callees_first;
 use super::unused_callable_removal::{calls, handlers};
 use super::util;
@@ -16,8 +18,7 @@ use cranelift_entity::SecondaryMap;
 use luisac_ast::types::{TypeId, TypeTable};
 use luisac_xir::op::Space;
 use luisac_xir::{
-    ArgumentKind, Builder, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op, ValueDef,
-    ValueId,
+    ArgumentKind, Builder, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op, ValueId,
 };
 
 counters! {
@@ -33,6 +34,9 @@ options! {
         max_bytes: u64 = 64, "bytes of an argument, at most";
     }
 }
+
+/// Arguments of a callable that is looked at, at most: each is compared with all others.
+const MAX_ARGUMENTS: usize = 256;
 
 /// The pass.
 pub struct PromoteRefArg;
@@ -58,17 +62,18 @@ impl ModulePass for PromoteRefArg {
                 sites[callee].push((caller, call));
             }
         }
-        let mut effects: SecondaryMap<FunctionId, Effects> = SecondaryMap::new();
         let is_handler = handlers(cx.module);
-        for id in callees_first(cx.module) {
-            effects[id] = Effects::of(&cx.module.functions[id], &effects);
-            if is_handler[id] {
-                continue;
-            }
+        let order = callees_first(cx.module);
+        let read_only = read_only(cx.module, &order);
+        // Callers first: what a caller only passed on has a local variable of its own then.
+        for id in order.into_iter().rev().filter(|&id| !is_handler[id]) {
             for index in 0..cx.module.functions[id].arguments.len() {
-                let (module, site) = (&*cx.module, &sites[id]);
-                if !is_promotable(module, options, id, index)
-                    || !site.iter().all(|&s| is_unchanged(module, s, id, index, effects[id]))
+                let module = &*cx.module;
+                let unchanged = |&site| is_unchanged(module, site, index, &read_only[id]);
+                if !is_promotable(module, options, id)
+                    || !fits(module, options, id, index)
+                    || !read_only[id][index]
+                    || !sites[id].iter().all(unchanged)
                 {
                     continue;
                 }
@@ -83,68 +88,52 @@ impl ModulePass for PromoteRefArg {
     }
 }
 
-/// What a function does to memory that is not its own.
-#[derive(Clone, Copy)]
-struct Effects {
-    writes_references: bool,
-    waits: bool,
-}
-
-impl Default for Effects {
-    /// Of a function that has not been looked at.
-    fn default() -> Effects {
-        Effects { writes_references: true, waits: true }
+/// Which reference arguments of each function are only loaded, also by what they are passed on to.
+fn read_only(module: &Module, callees_first: &[FunctionId]) -> SecondaryMap<FunctionId, Vec<bool>> {
+    let mut read_only: SecondaryMap<FunctionId, Vec<bool>> = SecondaryMap::new();
+    for &id in callees_first {
+        let function = &module.functions[id];
+        let arguments = function.arguments.iter();
+        let found = arguments
+            .map(|argument| {
+                function.has_body()
+                    && argument.kind == ArgumentKind::Reference
+                    && is_only_read(function, argument.value, &read_only)
+            })
+            .collect();
+        read_only[id] = found;
     }
+    read_only
 }
 
-impl Effects {
-    fn of(function: &Function, callees: &SecondaryMap<FunctionId, Effects>) -> Effects {
-        let mut effects =
-            Effects { writes_references: !function.has_body(), waits: !function.has_body() };
-        let foreign = |v| {
-            matches!(function.value_def(function.base_of(v)), ValueDef::Argument(_))
-                && function.is_lvalue(v)
-        };
-        for inst in function.blocks().flat_map(|b| function.insts(b)) {
-            let args = function.args(inst);
-            match (function.op(inst), &function.inst(inst).imm) {
-                (Op::Load | Op::Gep, _) => {}
-                (Op::Call, Imm::Callee(callee)) => {
-                    let inner = callees[*callee];
-                    effects.waits |= inner.waits;
-                    effects.writes_references |=
-                        inner.writes_references && args.iter().any(|&a| foreign(a));
-                }
-                (Op::ThreadGroup(_), _) => effects.waits = true,
-                (Op::Store, _) => effects.writes_references |= foreign(args[0]),
-                _ => effects.writes_references |= args.iter().any(|&a| foreign(a)),
-            }
-        }
-        effects
-    }
-}
-
-/// Whether an argument is data by reference that is only loaded.
-fn is_promotable(module: &Module, options: &Options, id: FunctionId, index: usize) -> bool {
+/// Whether the arguments of a function may be changed.
+fn is_promotable(module: &Module, options: &Options, id: FunctionId) -> bool {
     let function = &module.functions[id];
-    let argument = &function.arguments[index];
-    let fits =
-        |ty: TypeId, types: &TypeTable| types.is_data(ty) && types.size(ty) <= options.max_bytes;
     function.kind == FunctionKind::Callable
         && function.has_body()
-        && argument.kind == ArgumentKind::Reference
-        && fits(argument.ty, &module.types)
-        && is_only_read(function, argument.value)
+        && function.arguments.len() <= MAX_ARGUMENTS
+        && options.max_bytes > 0
 }
 
-/// Whether all uses of an lvalue are loads, also of its parts.
-fn is_only_read(function: &Function, value: ValueId) -> bool {
+fn fits(module: &Module, options: &Options, id: FunctionId, index: usize) -> bool {
+    let ty = module.functions[id].arguments[index].ty;
+    module.types.is_data(ty) && module.types.size(ty) <= options.max_bytes
+}
+
+/// Whether all uses of an lvalue are loads, also of its parts, and calls that only load it.
+fn is_only_read(
+    function: &Function,
+    value: ValueId,
+    read_only: &SecondaryMap<FunctionId, Vec<bool>>,
+) -> bool {
     let mut pending = vec![value];
     while let Some(lvalue) = pending.pop() {
         for (user, index) in function.uses(lvalue) {
-            match function.op(user) {
-                Op::Load => {}
-                Op::Gep if index == 0 => pending.extend(function.result(user)),
+            match (function.op(user), &function.inst(user).imm) {
+                (Op::Load, _) => {}
+                (Op::Gep, _) if index == 0 => pending.extend(function.result(user)),
+                (Op::Call, Imm::Callee(callee)) if read_only[*callee].get(index) == Some(&true) => {
+                }
                 _ => return false,
             }
         }
@@ -152,27 +141,46 @@ fn is_only_read(function: &Function, value: ValueId) -> bool {
     true
 }
 
-/// Whether nothing can write what a call passes by reference while the callee runs.
+/// Whether a call passes a local variable, or a part of one that is there for certain, and no reference that the callee may
+/// write names the same one.
 fn is_unchanged(
     module: &Module,
     (caller, call): (FunctionId, InstId),
-    callee: FunctionId,
     index: usize,
-    effects: Effects,
+    read_only: &[bool],
 ) -> bool {
-    let (caller, callee) = (&module.functions[caller], &module.functions[callee]);
+    let caller = &module.functions[caller];
     let args = caller.args(call);
-    let base = caller.base_of(args[index]);
-    let is_local = caller.def_inst(base).is_some_and(|i| caller.op(i) == Op::Alloca(Space::Local));
-    if !is_local {
-        return !effects.writes_references && !effects.waits;
-    }
-    args.iter().zip(&callee.arguments).enumerate().all(|(i, (&actual, formal))| {
-        i == index
-            || formal.kind != ArgumentKind::Reference
+    let Some(base) = args.get(index).and_then(|&a| local_base(caller, &module.types, a)) else {
+        return false;
+    };
+    args.iter().enumerate().all(|(i, &actual)| {
+        read_only.get(i) == Some(&true)
+            || !caller.is_lvalue(actual)
             || caller.base_of(actual) != base
-            || is_only_read(callee, formal.value)
     })
+}
+
+/// The local variable that an lvalue is part of, if constant indices in range lead there: loading another part earlier than
+/// the callee would, or where it would not, could be out of range.
+fn local_base(function: &Function, types: &TypeTable, lvalue: ValueId) -> Option<ValueId> {
+    let mut at = lvalue;
+    loop {
+        let inst = function.def_inst(at)?;
+        match function.op(inst) {
+            Op::Alloca(Space::Local) => return Some(at),
+            Op::Gep => {
+                let args = function.args(inst);
+                let mut ty = function.value_type(args[0]);
+                for &index in &args[1..] {
+                    let number = constant_index(function, index, types.member_count(ty))?;
+                    ty = types.element_type(ty, number)?;
+                }
+                at = args[0];
+            }
+            _ => return None,
+        }
+    }
 }
 
 fn promote(module: &mut Module, id: FunctionId, index: usize, sites: &[(FunctionId, InstId)]) {

@@ -211,13 +211,41 @@ b0:
 }
 
 #[test]
+fn references_that_are_passed_on_become_values_all_the_way() {
+    let source = "module;
+callable @inner(%0: reference f32) -> f32 {
+b0:
+  %1: f32 = load %0
+  return %1
+}
+callable @outer(%0: reference f32) -> f32 {
+b0:
+  %1: f32 = call @inner(%0)
+  return %1
+}
+kernel @k block(1, 1, 1) (%0: resource buffer<f32>) {
+b0:
+  %1: f32 = alloca local
+  %2: f32 = call @outer(%1)
+  resource_write buffer_write %0, u32 0, %2
+  return
+}
+";
+    let (_, report) = transform("promote_ref_arg", source);
+    assert_eq!(report.counter("promote_ref_arg", "promoted_ref_arg_count"), 2);
+}
+
+#[test]
 fn references_that_something_may_write_stay() {
-    // The other reference names a part of it; the memory is shared.
-    for set_up in [
-        "  %2: array<f32, 4> = alloca local\n  %3: f32 = gep %2, u32 0",
-        "  %2: array<f32, 4> = alloca shared\n  %3: f32 = alloca local",
+    // The other reference names a part of it; the memory is shared; the part may not be there.
+    let part = "  %2: array<array<f32, 4>, 2> = alloca local\n  %3: array<f32, 4> = gep %2, %1\n  %4: f32 = alloca local";
+    for (set_up, arguments, result) in [
+        ("  %2: array<f32, 4> = alloca local\n  %3: f32 = gep %2, u32 0", "%2, %1, %3", "%4"),
+        ("  %2: array<f32, 4> = alloca shared\n  %3: f32 = alloca local", "%2, %1, %3", "%4"),
+        (part, "%3, %1, %4", "%5"),
     ] {
-        let (_, report) = transform("promote_ref_arg", &reader(READER, set_up).replace("%9", "%4"));
+        let source = reader(READER, set_up).replace("%2, %1, %3", arguments).replace("%9", result);
+        let (_, report) = transform("promote_ref_arg", &source);
         assert_eq!(report.counter("promote_ref_arg", "promoted_ref_arg_count"), 0);
     }
 }

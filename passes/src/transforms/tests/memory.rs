@@ -408,6 +408,20 @@ fn deferred_loads_read_what_the_whole_would_have() {
         resource_write buffer_write %0, u32 0, %7
         return",
     );
+    // A constant place out of range that may not be reached.
+    stays(
+        "defer_local_aggregate_load",
+        "b0:
+        %4: array<f32, 4> = alloca local
+        %5: array<f32, 4> = load %4
+        cond_br %2, b1, b2
+        b1:
+        %6: f32 = arithmetic extract %5, u32 4
+        resource_write buffer_write %0, u32 0, %6
+        br b2
+        b2:
+        return",
+    );
     // A computed place behind a write.
     stays("defer_local_aggregate_load", &DEFERRED.replace("%6, u32 1", "%6, %1"));
 }

@@ -178,3 +178,21 @@ fn gvn_keeps_wave_operations_and_reads() {
         return",
     );
 }
+
+#[test]
+fn an_index_out_of_range_may_be_taken_for_another() {
+    stays(
+        "local_store_forward,dead_store_elimination",
+        "b0:
+        %4: array<f32, 4> = alloca local
+        %5: f32 = gep %4, u32 3
+        %6: f32 = gep %4, u32 7
+        store %5, %3
+        store %6, f32 2.0
+        %7: f32 = load %5
+        store %5, f32 3.0
+        %8: f32 = load %6
+        print \"{} {}\", %7, %8
+        return",
+    );
+}
