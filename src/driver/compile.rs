@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::options::CodeOptions;
 use crate::codes;
-use luisac_artifact::metadata::MathMode;
+use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_passes::{Canned, Level, Pipeline, Report, RunOptions, TargetForm, canned};
 use luisac_targets::{Artifact, EmitOptions, OptLevel, Provenance, Target};
@@ -132,6 +132,7 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
             let native =
                 luisac_targets::native_operations(choice.target, options.math, &choice.detail);
             pipeline.set_option("native", &native);
+            tell_bounds(&mut pipeline, options);
             Ok(pipeline)
         }
         None => luisac_targets::pipeline(
@@ -145,13 +146,24 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
     }
 }
 
+/// Tells the passes that would change what a checked index gives.
+fn tell_bounds(pipeline: &mut Pipeline, options: &CodeOptions) {
+    if options.bounds != BoundsMode::Off {
+        pipeline.set_option("checked_bounds", "true");
+    }
+}
+
 /// The pipeline of the interpreter: structured form, which says which threads of a wave are together, and precise rules.
 ///
 /// # Errors
 /// Of `--passes`: what is wrong with it.
 pub fn pipeline_for_interpreter(options: &CodeOptions) -> Result<Pipeline, Diagnostic> {
     match &options.passes {
-        Some(text) => Pipeline::parse(text),
+        Some(text) => {
+            let mut pipeline = Pipeline::parse(text)?;
+            tell_bounds(&mut pipeline, options);
+            Ok(pipeline)
+        }
         // The interpreter holds all but gradients.
         None if options.opt_level == OptLevel::O0 => Pipeline::parse("autodiff"),
         None => canned(&Canned {
