@@ -112,7 +112,56 @@ fn division_and_roots_are_exact_under_precise() {
         &["sqrt.rn.f32", "div.rn.f32"],
         &["approx"],
     );
-    has("ptx:sm_90", MathMode::Fast, kernel(quotient, "f32"), &["div.full.f32"], &["div.rn"]);
+    has(
+        "ptx:sm_90",
+        MathMode::Fast,
+        kernel(quotient, "f32"),
+        &["div.full.ftz.f32", "sqrt.approx.ftz.f32"],
+        &["div.rn"],
+    );
+}
+
+/// A kernel that sums as many elements as `%3` says; `inside` is done in each round.
+fn summing(inside: &str) -> Module {
+    let body = [
+        "  %6: u32 = alloca local",
+        "  %7: f32 = alloca local",
+        "  br b1",
+        "\nb1:",
+        "  %8: u32 = load %6",
+        "  %10: bool = arithmetic binary_less %8, %3",
+        "  cond_br %10, b2, b3",
+        "\nb2:",
+        inside,
+        "  %11: f32 = resource_read buffer_read %0, %8",
+        "  %12: f32 = load %7",
+        "  %13: f32 = arithmetic binary_add %12, %11",
+        "  store %7, %13",
+        "  %14: u32 = arithmetic binary_add %8, u32 1",
+        "  store %6, %14",
+        "  br b1",
+        "\nb3:",
+        "  %15: f32 = load %7",
+        "  %9: f32 = arithmetic binary_add %15, f32 1.0\n",
+    ];
+    kernel(&body.join("\n"), "f32")
+}
+
+#[test]
+fn small_loops_are_unrolled_but_not_around_other_threads() {
+    let additions = |inside: &str, level: OptLevel| {
+        let artifact = compile("ptx:sm_75", summing(inside), |o| {
+            o.opt_level = level;
+            o.math = MathMode::Precise;
+        });
+        let code = artifact.unwrap_or_else(|e| panic!("{e}")).code;
+        let code = String::from_utf8_lossy(&code).into_owned();
+        accepted(&code, "ptx:sm_75");
+        code.matches("add.rn.f32").count()
+    };
+    assert!(additions("", OptLevel::O2) > 8);
+    assert_eq!(additions("", OptLevel::O0), 2);
+    assert_eq!(additions("  thread_group synchronize_block", OptLevel::O2), 2);
 }
 
 #[test]

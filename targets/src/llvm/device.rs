@@ -116,6 +116,10 @@ pub trait Device: Sync {
     fn has_vectors(&self) -> bool {
         false
     }
+    /// Instructions that an unrolled loop may have; 0 if LLVM alone decides.
+    fn unrolled_size(&self) -> u32 {
+        0
+    }
     /// The access group of what an instruction reads and writes, if the threads of the block do it independently.
     fn access_group(&self, f: &FnEmit<'_, '_, '_>, inst: InstId) -> Option<AccessGroup> {
         let _ = (f, inst);

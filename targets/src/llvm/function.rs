@@ -14,8 +14,9 @@ use super::ir::{Bb, Val};
 use super::launch::Launch;
 use super::module::{ModuleEmit, internal};
 use super::types::is_computable;
+use super::unroll;
 use super::value::{Leaves, Value};
-use crate::{Support, errors};
+use crate::{OptLevel, Support, errors};
 
 /// The two places of a phi whose value lies in memory: predecessors write the staging place, the head of the block copies it.
 /// So phis that exchange their values read all old ones first.
@@ -99,6 +100,7 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
             self.cx.ir.at_end(head);
             self.emit_block(block)?;
         }
+        self.unroll(&cfg);
         let Some(first) = order.first().and_then(|&b| self.heads[b]) else {
             return Err(internal("a function without blocks"));
         };
@@ -108,6 +110,19 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
             self.fill_phis(block)?;
         }
         self.check_local_memory()
+    }
+
+    /// Asks for the unrolling of small loops, where the target wants that.
+    fn unroll(&self, cfg: &ControlFlowGraph) {
+        let limit = self.cx.device.unrolled_size();
+        if limit == 0 || self.cx.options.opt_level < OptLevel::O2 {
+            return;
+        }
+        for (latch, count) in unroll::choose(&self.cx.module.types, self.func, cfg, limit) {
+            if let Some(tail) = self.tails[latch] {
+                self.cx.ir.mark_unrolled_loop(tail, count);
+            }
+        }
     }
 
     fn count_edges(&mut self, block: BlockId) {

@@ -96,10 +96,19 @@ impl Ir<'_> {
     /// Says of the loop whose last branch was just built that the accesses of `group` do not depend on each other from one
     /// iteration to another.
     pub fn mark_parallel_loop(&self, latch: super::ir::Bb, group: AccessGroup) {
+        self.mark_loop(latch, "llvm.loop.parallel_accesses", group.0);
+    }
+
+    /// Asks for `count` iterations at a time in the loop that a block goes back to the head of.
+    pub fn mark_unrolled_loop(&self, latch: super::ir::Bb, count: u32) {
+        let count = unsafe { LLVMValueAsMetadata(self.const_u32(count).0) };
+        self.mark_loop(latch, "llvm.loop.unroll.count", count);
+    }
+
+    fn mark_loop(&self, latch: super::ir::Bb, name: &str, value: LLVMMetadataRef) {
         unsafe {
             let ctx = self.context.as_ctx_ref();
-            let name = "llvm.loop.parallel_accesses";
-            let mut fact = [LLVMMDStringInContext2(ctx, name.as_ptr().cast(), name.len()), group.0];
+            let mut fact = [LLVMMDStringInContext2(ctx, name.as_ptr().cast(), name.len()), value];
             let fact = LLVMMDNodeInContext2(ctx, fact.as_mut_ptr(), fact.len());
             let placeholder = LLVMTemporaryMDNode(ctx, std::ptr::null_mut(), 0);
             let mut operands = [placeholder, fact];

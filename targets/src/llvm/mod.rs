@@ -29,6 +29,7 @@ pub mod ptx;
 mod resources;
 mod texel;
 pub mod types;
+mod unroll;
 pub mod value;
 
 use std::ffi::{CStr, c_char};
