@@ -42,6 +42,7 @@ pub(crate) fn check(
         copies,
         variables: FxHashMap::default(),
         live: FxHashSet::default(),
+        executes: SecondaryMap::new(),
     };
     checker.find_variables()?;
     checker.find_live_variables();
@@ -62,14 +63,14 @@ enum Variable {
 struct State {
     before: BlockId,
     after: BlockId,
-    /// Values of the control variables that are read later; zero if it is not listed. In order.
+    /// Values of the control variables that were written since both functions last executed a block, and are read later. In order.
     control: Vec<(ValueId, u64)>,
 }
 
 impl State {
-    fn get(&self, variable: ValueId) -> u64 {
+    fn get(&self, variable: ValueId) -> Option<u64> {
         let known = self.control.binary_search_by_key(&variable, |e| e.0);
-        known.map_or(0, |i| self.control[i].1)
+        known.ok().map(|i| self.control[i].1)
     }
 
     fn set(&mut self, variable: ValueId, value: u64) {
@@ -91,6 +92,8 @@ struct Checker<'a> {
     after: &'a Function,
     copies: &'a SecondaryMap<InstId, Option<InstId>>,
     variables: FxHashMap<ValueId, Variable>,
+    /// The blocks that are blocks of `before`, or copies of such.
+    executes: SecondaryMap<BlockId, bool>,
     /// Control variables that are read from the start of a block on before they are written.
     live: FxHashSet<(BlockId, ValueId)>,
 }
@@ -108,7 +111,10 @@ impl Checker<'_> {
     fn find_variables(&mut self) -> Result<(), String> {
         let mut copies_of: FxHashMap<InstId, usize> = FxHashMap::default();
         let mut allocas = Vec::new();
-        for inst in self.after.blocks().flat_map(|b| self.after.insts(b)) {
+        for (block, inst) in
+            self.after.blocks().flat_map(|b| self.after.insts(b).map(move |i| (b, i)))
+        {
+            self.executes[block] |= self.origin(inst).is_some();
             match self.origin(inst) {
                 Some(origin) => *copies_of.entry(origin).or_default() += 1,
                 None if self.after.op(inst) == Op::Alloca(Space::Local) => allocas.push(inst),
@@ -267,7 +273,11 @@ impl Checker<'_> {
             chain += 1;
             let mut steps = 0;
             loop {
-                let live = |e: &(ValueId, u64)| self.live.contains(&(state.after, e.0));
+                // What was written on the way here is not needed any more once both execute a block: forgetting it keeps the
+                // states few, and is safe, since a branch by a forgotten value is an error.
+                let live = |e: &(ValueId, u64)| {
+                    !self.executes[state.after] && self.live.contains(&(state.after, e.0))
+                };
                 state.control = state.control.iter().copied().filter(live).collect();
                 let known = seen.get(&state).copied();
                 if known == Some(chain) || steps > longest {
@@ -344,8 +354,9 @@ impl Checker<'_> {
             Op::Alloca(Space::Local) | Op::Gep => true,
             Op::Load => {
                 if let (Some(Variable::Control), Some(result)) = (variable, self.after.result(inst))
+                    && let Some(value) = state.get(args[0])
                 {
-                    known.insert(result, state.get(args[0]));
+                    known.insert(result, value);
                 }
                 variable.is_some()
             }

@@ -277,3 +277,11 @@ fn random_graphs_keep_their_paths() {
         "the graphs ask too little"
     );
 }
+
+/// Fourteen irreducible regions: what one of them has decided must not multiply what the checker walks through in the others.
+#[test]
+fn many_irreducible_regions_are_proved_one_by_one() {
+    let mut seen = Seen::default();
+    check(6831, false, &mut seen).unwrap_or_else(|e| panic!("{e}"));
+    assert!(seen.irreducible > 10);
+}
