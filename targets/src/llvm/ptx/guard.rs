@@ -4,21 +4,105 @@
 //!   spelling of a magnitude into `abs`, so only the text is safe from it: a negation and a select are put there.
 //! - `ptxas` (12.9, seen on `sm_90`) widens `neg.s16` followed by a conversion to 32 bits without wrapping at 16 bits. A negation of
 //!   32 bits and a truncation are put there.
+//! - The hardware gives one NaN for all from `neg`, `abs` and `copysign` on floats, where the language has bit operations. They are
+//!   written as such, unless all that reads the result is arithmetic, which loses the bits of a NaN anyway.
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rewrites PTX; time linear in its length.
 pub fn rewrite(code: Vec<u8>) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&code) else { return code };
-    if !text.contains("neg.s16") && !text.contains("abs.s") {
+    let words = ["neg.s16", "abs.s", "neg.f", "neg.ftz.f", "abs.f", "abs.ftz.f", "copysign.f"];
+    if !words.iter().any(|w| text.contains(w)) {
         return code;
     }
+    let observed = observed(text);
     let mut result = String::with_capacity(text.len() + text.len() / 8);
     for line in text.split_inclusive('\n') {
-        match replacement(line) {
+        match replacement(line).or_else(|| bit_operation(line, &observed)) {
             Some(new) => result.push_str(&new),
             None => result.push_str(line),
         }
     }
     result.into_bytes()
+}
+
+/// The opcode of an instruction and its operands, the result first.
+fn parts(line: &str) -> Option<(&str, Vec<&str>)> {
+    let words = line.trim().strip_suffix(';')?;
+    // A predicate may come before the opcode.
+    let words = match words.strip_prefix('@') {
+        Some(rest) => rest.split_once(char::is_whitespace)?.1.trim_start(),
+        None => words,
+    };
+    let (opcode, operands) = words.split_once(char::is_whitespace)?;
+    Some((opcode, operands.split(',').map(str::trim).collect()))
+}
+
+/// Whether an instruction is float arithmetic whose result does not depend on the bits of a NaN.
+fn is_arithmetic(opcode: &str) -> bool {
+    let (name, rest) = opcode.split_once('.').unwrap_or((opcode, ""));
+    let is_float = rest.ends_with("f32") || rest.ends_with("f64");
+    matches!(name, "add" | "sub" | "mul" | "fma" | "div" | "sqrt" | "rsqrt" | "rcp" | "ex2" | "lg2")
+        && is_float
+        || name == "setp" && is_float
+}
+
+/// The registers that something else than float arithmetic reads, negations and magnitudes of observed ones included.
+fn observed(text: &str) -> FxHashSet<&str> {
+    let mut found = FxHashSet::default();
+    let mut signs: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
+    for (opcode, operands) in text.lines().filter_map(parts) {
+        if sign_operation(opcode).is_some() {
+            let (to, from) = (operands[0], operands.get(1).copied().unwrap_or_default());
+            signs.entry(to).or_default().push(from);
+        } else if !is_arithmetic(opcode) {
+            let registers = operands.iter().flat_map(|o| o.split(|c: char| "{}[]+ ()".contains(c)));
+            found.extend(registers.filter(|r| r.starts_with('%')));
+        }
+    }
+    let mut pending: Vec<&str> = found.iter().copied().collect();
+    while let Some(register) = pending.pop() {
+        for &from in signs.get(register).into_iter().flatten() {
+            if found.insert(from) {
+                pending.push(from);
+            }
+        }
+    }
+    found
+}
+
+/// Name and width of an operation on the sign of a float.
+fn sign_operation(opcode: &str) -> Option<(&str, u32)> {
+    let (name, rest) = opcode.split_once('.')?;
+    let width = match rest.strip_prefix("ftz.").unwrap_or(rest) {
+        "f32" => 32,
+        "f64" => 64,
+        _ => return None,
+    };
+    matches!(name, "neg" | "abs" | "copysign").then_some((name, width))
+}
+
+/// What stands for an operation on the sign of a float whose bits are seen.
+fn bit_operation(line: &str, observed: &FxHashSet<&str>) -> Option<String> {
+    let (opcode, operands) = parts(line)?;
+    let (name, width) = sign_operation(opcode)?;
+    let &[to, from, ref more @ ..] = operands.as_slice() else { return None };
+    if !observed.contains(to) || line.trim_start().starts_with('@') || !from.starts_with('%') {
+        return None;
+    }
+    let sign = 1u64 << (width - 1);
+    let magnitude = sign - 1;
+    Some(match (name, more) {
+        ("neg", []) => format!("\txor.b{width} \t{to}, {from}, {sign:#x};\n"),
+        ("abs", []) => format!("\tand.b{width} \t{to}, {from}, {magnitude:#x};\n"),
+        // The sign comes from the first operand.
+        ("copysign", &[value]) => format!(
+            "\t{{ .reg .b{width} %sign, %size; and.b{width} %sign, {from}, {sign:#x}; and.b{width} %size, {value}, \
+             {magnitude:#x}; or.b{width} {to}, %sign, %size; }}\n"
+        ),
+        _ => return None,
+    })
 }
 
 /// What stands for a line, if it is one of those instructions: in a scope of its own, since it needs registers.
@@ -69,6 +153,31 @@ mod tests {
             "a\n\tneg.s16 \t%rs2, %rs1;\nb",
             "a\n\t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; neg.s32 %wide, %wide; cvt.u16.u32 %rs2, %wide; }\nb",
         );
+    }
+
+    #[test]
+    fn signs_of_floats_are_bits_where_bits_are_seen() {
+        becomes(
+            "\tneg.f32 \t%r2, %r1;\n\tst.global.b32 \t[%rd1+4], %r2;\n",
+            "\txor.b32 \t%r2, %r1, 0x80000000;\n\tst.global.b32 \t[%rd1+4], %r2;\n",
+        );
+        becomes(
+            "\tabs.ftz.f32 \t%r2, %r1;\n\tneg.f32 \t%r3, %r2;\n\tmov.b32 \t%r4, %r3;\n",
+            "\tand.b32 \t%r2, %r1, 0x7fffffff;\n\txor.b32 \t%r3, %r2, 0x80000000;\n\tmov.b32 \t%r4, %r3;\n",
+        );
+        becomes(
+            "\tcopysign.f64 \t%rd3, %rd1, %rd2;\n\tmov.b64 \t%rd4, %rd3;\n",
+            "\t{ .reg .b64 %sign, %size; and.b64 %sign, %rd1, 0x8000000000000000; and.b64 %size, %rd2, \
+             0x7fffffffffffffff; or.b64 %rd3, %sign, %size; }\n\tmov.b64 \t%rd4, %rd3;\n",
+        );
+    }
+
+    #[test]
+    fn signs_that_only_arithmetic_reads_stay() {
+        let text = "\tneg.f32 \t%r2, %r1;\n\tfma.rn.f32 \t%r3, %r2, %r4, %r5;\n\tst.global.b32 \t[%rd1], %r3;\n";
+        becomes(text, text);
+        let compared = "\tabs.f32 \t%r2, %r1;\n\tsetp.lt.f32 \t%p1, %r2, 0f3F800000;\n";
+        becomes(compared, compared);
     }
 
     #[test]
