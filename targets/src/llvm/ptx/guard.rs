@@ -6,20 +6,28 @@
 //!   32 bits and a truncation are put there.
 //! - The hardware gives one NaN for all from `neg`, `abs` and `copysign` on floats, where the language has bit operations. They are
 //!   written as such, unless all that reads the result is arithmetic, which loses the bits of a NaN anyway.
+//! - `ptxas` (12.9 and the driver's own, seen on `sm_90`) takes a maximum with -0 and a minimum with 1 before a conversion to half as
+//!   saturation, which gives +0. A comparison and a select stand for the maximum.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+
+const MINUS_ZERO: &str = "0f80000000";
 
 /// Rewrites PTX; time linear in its length.
 pub fn rewrite(code: Vec<u8>) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&code) else { return code };
-    let words = ["neg.s16", "abs.s", "neg.f", "neg.ftz.f", "abs.f", "abs.ftz.f", "copysign.f"];
+    let words =
+        ["neg.s16", "abs.s", "neg.f", "neg.ftz.f", "abs.f", "abs.ftz.f", "copysign.f", MINUS_ZERO];
     if !words.iter().any(|w| text.contains(w)) {
         return code;
     }
     let observed = observed(text);
     let mut result = String::with_capacity(text.len() + text.len() / 8);
     for line in text.split_inclusive('\n') {
-        match replacement(line).or_else(|| bit_operation(line, &observed)) {
+        let new = replacement(line)
+            .or_else(|| bit_operation(line, &observed))
+            .or_else(|| maximum_with_minus_zero(line));
+        match new {
             Some(new) => result.push_str(&new),
             None => result.push_str(line),
         }
@@ -81,6 +89,18 @@ fn sign_operation(opcode: &str) -> Option<(&str, u32)> {
         _ => return None,
     };
     matches!(name, "neg" | "abs" | "copysign").then_some((name, width))
+}
+
+/// What stands for a maximum with -0: an operand that is zero of either sign or greater, else -0.
+fn maximum_with_minus_zero(line: &str) -> Option<String> {
+    let (opcode, operands) = parts(line)?;
+    let &[to, from, MINUS_ZERO] = operands.as_slice() else { return None };
+    if !matches!(opcode, "max.f32" | "max.ftz.f32") || line.trim_start().starts_with('@') {
+        return None;
+    }
+    Some(format!(
+        "\t{{ .reg .pred %above; setp.ge.f32 %above, {from}, {MINUS_ZERO}; selp.f32 {to}, {from}, {MINUS_ZERO}, %above; }}\n"
+    ))
 }
 
 /// What stands for an operation on the sign of a float whose bits are seen.
@@ -170,6 +190,17 @@ mod tests {
             "\t{ .reg .b64 %sign, %size; and.b64 %sign, %rd1, 0x8000000000000000; and.b64 %size, %rd2, \
              0x7fffffffffffffff; or.b64 %rd3, %sign, %size; }\n\tmov.b64 \t%rd4, %rd3;\n",
         );
+    }
+
+    #[test]
+    fn a_maximum_with_minus_zero_is_no_saturation() {
+        becomes(
+            "\tmax.f32 \t%r2, %r1, 0f80000000;\n\tmin.f32 \t%r3, %r2, 0f3F800000;\n",
+            "\t{ .reg .pred %above; setp.ge.f32 %above, %r1, 0f80000000; selp.f32 %r2, %r1, 0f80000000, %above; }\n\
+             \tmin.f32 \t%r3, %r2, 0f3F800000;\n",
+        );
+        let plain = "\tmax.f32 \t%r2, %r1, 0f00000000;\n\tadd.f32 \t%r3, %r2, 0f80000000;\n";
+        becomes(plain, plain);
     }
 
     #[test]
