@@ -60,13 +60,18 @@ fn is_arithmetic(opcode: &str) -> bool {
 fn observed(text: &str) -> FxHashSet<&str> {
     let mut found = FxHashSet::default();
     let mut signs: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
-    for (opcode, operands) in text.lines().filter_map(parts) {
-        if sign_operation(opcode).is_some() {
-            let (to, from) = (operands[0], operands.get(1).copied().unwrap_or_default());
-            signs.entry(to).or_default().push(from);
-        } else if !is_arithmetic(opcode) {
-            let registers = operands.iter().flat_map(|o| o.split(|c: char| "{}[]+ ()".contains(c)));
-            found.extend(registers.filter(|r| r.starts_with('%')));
+    for line in text.lines() {
+        // Lines of several instructions come from inline assembly; all that they name is seen.
+        let single = parts(line).filter(|_| line.matches(';').count() == 1);
+        match single {
+            Some((opcode, operands)) if sign_operation(opcode).is_some() => {
+                signs.entry(operands[0]).or_default().extend(&operands[1..]);
+            }
+            Some((opcode, _)) if is_arithmetic(opcode) => {}
+            _ => {
+                let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || "%_$".contains(c)));
+                found.extend(words.filter(|w| w.starts_with('%')));
+            }
         }
     }
     let mut pending: Vec<&str> = found.iter().copied().collect();
@@ -201,6 +206,14 @@ mod tests {
         );
         let plain = "\tmax.f32 \t%r2, %r1, 0f00000000;\n\tadd.f32 \t%r3, %r2, 0f80000000;\n";
         becomes(plain, plain);
+    }
+
+    #[test]
+    fn inline_assembly_sees_all_that_it_names() {
+        becomes(
+            "\tneg.f32 \t%r2, %r1;\n\t{ .reg .pred p; shfl.sync.idx.b32 %r3|p, %r2, 0, 31, -1; }\n",
+            "\txor.b32 \t%r2, %r1, 0x80000000;\n\t{ .reg .pred p; shfl.sync.idx.b32 %r3|p, %r2, 0, 31, -1; }\n",
+        );
     }
 
     #[test]
