@@ -6,19 +6,19 @@
 //!   32 bits and a truncation are put there.
 //! - The hardware gives one NaN for all from `neg`, `abs` and `copysign` on floats, where the language has bit operations. They are
 //!   written as such, unless all that reads the result is arithmetic, which loses the bits of a NaN anyway.
-//! - `ptxas` (12.9 and the driver's own, seen on `sm_90`) takes a maximum with -0 and a minimum with 1 before a conversion to half as
-//!   saturation, which gives +0. A comparison and a select stand for the maximum.
+//! - `ptxas` (12.9 and the driver's own, seen on `sm_90`) takes a maximum with -0 and a minimum with 1, on doubles and before a
+//!   conversion to half, as saturation, which gives +0. A comparison and a select stand for the maximum.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-const MINUS_ZERO: &str = "0f80000000";
+/// -0 as a float and as a double.
+const MINUS_ZERO: [&str; 2] = ["0f80000000", "0d8000000000000000"];
 
 /// Rewrites PTX; time linear in its length.
 pub fn rewrite(code: Vec<u8>) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&code) else { return code };
-    let words =
-        ["neg.s16", "abs.s", "neg.f", "neg.ftz.f", "abs.f", "abs.ftz.f", "copysign.f", MINUS_ZERO];
-    if !words.iter().any(|w| text.contains(w)) {
+    let words = ["neg.s16", "abs.s", "neg.f", "neg.ftz.f", "abs.f", "abs.ftz.f", "copysign.f"];
+    if !words.iter().chain(&MINUS_ZERO).any(|w| text.contains(w)) {
         return code;
     }
     let observed = observed(text);
@@ -99,12 +99,17 @@ fn sign_operation(opcode: &str) -> Option<(&str, u32)> {
 /// What stands for a maximum with -0: an operand that is zero of either sign or greater, else -0.
 fn maximum_with_minus_zero(line: &str) -> Option<String> {
     let (opcode, operands) = parts(line)?;
-    let &[to, from, MINUS_ZERO] = operands.as_slice() else { return None };
-    if !matches!(opcode, "max.f32" | "max.ftz.f32") || line.trim_start().starts_with('@') {
+    let &[to, from, limit] = operands.as_slice() else { return None };
+    let width = match opcode {
+        "max.f32" | "max.ftz.f32" => 32,
+        "max.f64" => 64,
+        _ => return None,
+    };
+    if !MINUS_ZERO.contains(&limit) || line.trim_start().starts_with('@') {
         return None;
     }
     Some(format!(
-        "\t{{ .reg .pred %above; setp.ge.f32 %above, {from}, {MINUS_ZERO}; selp.f32 {to}, {from}, {MINUS_ZERO}, %above; }}\n"
+        "\t{{ .reg .pred %above; setp.ge.f{width} %above, {from}, {limit}; selp.f{width} {to}, {from}, {limit}, %above; }}\n"
     ))
 }
 
@@ -203,6 +208,11 @@ mod tests {
             "\tmax.f32 \t%r2, %r1, 0f80000000;\n\tmin.f32 \t%r3, %r2, 0f3F800000;\n",
             "\t{ .reg .pred %above; setp.ge.f32 %above, %r1, 0f80000000; selp.f32 %r2, %r1, 0f80000000, %above; }\n\
              \tmin.f32 \t%r3, %r2, 0f3F800000;\n",
+        );
+        becomes(
+            "\tmax.f64 \t%rd2, %rd1, 0d8000000000000000;\n",
+            "\t{ .reg .pred %above; setp.ge.f64 %above, %rd1, 0d8000000000000000; \
+             selp.f64 %rd2, %rd1, 0d8000000000000000, %above; }\n",
         );
         let plain = "\tmax.f32 \t%r2, %r1, 0f00000000;\n\tadd.f32 \t%r3, %r2, 0f80000000;\n";
         becomes(plain, plain);
