@@ -51,9 +51,8 @@ fn parts(line: &str) -> Option<(&str, Vec<&str>)> {
 fn is_arithmetic(opcode: &str) -> bool {
     let (name, rest) = opcode.split_once('.').unwrap_or((opcode, ""));
     let is_float = rest.ends_with("f32") || rest.ends_with("f64");
-    matches!(name, "add" | "sub" | "mul" | "fma" | "div" | "sqrt" | "rsqrt" | "rcp" | "ex2" | "lg2")
-        && is_float
-        || name == "setp" && is_float
+    let words = ["add", "sub", "mul", "fma", "div", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "setp"];
+    is_float && words.contains(&name)
 }
 
 /// The registers that something else than float arithmetic reads, negations and magnitudes of observed ones included.
