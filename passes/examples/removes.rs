@@ -3,38 +3,17 @@
 //! Prints, summed over all kernels that every pipeline takes, the instructions, loads, stores, branches, calls and blocks that
 //! are left, and the time that the passes took. Without pipelines those of `-O0` to `-O3` are compared.
 
+#[path = "../tests/support/kernels.rs"]
+mod recorded;
+
 use luisac_passes::{Pipeline, RunOptions};
-use luisac_xir::{Module, Op, from_ast};
-use std::path::{Path, PathBuf};
+use luisac_xir::{Module, Op};
+use recorded::{kernels, lower};
+use std::path::Path;
 use std::time::Instant;
 
 const DEFAULT: [&str; 4] =
     ["@O0-flat-scalar", "@O1-flat-scalar", "@O2-flat-scalar", "@O3-flat-scalar"];
-
-fn kernels(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for path in entries.flatten().map(|e| e.path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "json")
-                && !path.to_string_lossy().ends_with(".expect.json")
-            {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
-fn lower(path: &Path) -> Option<Module> {
-    let bytes = std::fs::read(path).ok()?;
-    let library = luisac_ast::json::read(&bytes).ok()?;
-    from_ast::lower_all(&library, &from_ast::Options::default()).ok()
-}
 
 #[derive(Clone, Copy, Default)]
 struct Left {
