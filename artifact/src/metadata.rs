@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::{
     abi::{self, ArgumentShape, ParamLayout},
+    bindings::{Bindings, Slot, SlotKind},
     layout::{DataLayout, TypeKind},
 };
 
@@ -55,6 +56,9 @@ pub struct Metadata {
     pub math: MathMode,
     /// `--bounds`.
     pub bounds: BoundsMode,
+    /// Where the API finds what is not an argument's; absent for `ptx` and `cpu`, whose parameter block holds addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bindings: Option<Bindings>,
     /// What only PTX has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ptx: Option<Ptx>,
@@ -109,6 +113,9 @@ pub struct Argument {
     pub offset: u32,
     /// Bytes in the parameter block.
     pub size: u32,
+    /// Where the API finds the resource: see [`crate::bindings::assign`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<Slot>,
 }
 
 fn one() -> u64 {
@@ -415,7 +422,26 @@ impl Metadata {
             return invalid("ptx", "it belongs to the target `ptx`, and to no other");
         }
         self.check_arguments()?;
+        self.check_bindings()?;
         self.check_formats()
+    }
+
+    /// Slots belong to targets that bind; each is at a place of its own.
+    fn check_bindings(&self) -> Result<(), MetadataError> {
+        let slots = self.arguments.iter().flat_map(|a| &a.slots);
+        let Some(bindings) = &self.bindings else {
+            return match slots.count() {
+                0 => Ok(()),
+                _ => invalid("bindings", "missing, though arguments have slots"),
+            };
+        };
+        if bindings.params.kind != SlotKind::UniformBuffer {
+            return invalid("bindings.params", "not a uniform buffer");
+        }
+        if bindings.log.is_some() != self.params.log.is_some() {
+            return invalid("bindings.log", "the parameter block and the bindings disagree");
+        }
+        Ok(())
     }
 
     fn check_arguments(&self) -> Result<(), MetadataError> {

@@ -19,6 +19,7 @@ fn sample() -> Metadata {
         captured: false,
         binding: None,
         offset: 0,
+        slots: Vec::new(),
         size,
     };
     let mut arguments = vec![
@@ -68,6 +69,7 @@ fn sample() -> Metadata {
         wave_lanes: Some(32),
         math: MathMode::Fast,
         bounds: BoundsMode::Trap,
+        bindings: None,
         ptx: Some(Ptx { sm: 90, version: "8.0".into() }),
         compiler: "0.1.0".into(),
         input_hash: "0".repeat(64),

@@ -2,12 +2,13 @@
 
 use luisac_artifact::ParamLayout;
 use luisac_artifact::abi::ArgumentShape;
+use luisac_artifact::bindings::{self, Api, Bindings, Slot};
 use luisac_artifact::metadata::{self, Argument, ArgumentKind, Format, Metadata, Params, Usage};
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{TypeId, TypeKind, TypeTable};
 use luisac_xir::{Function, FunctionId, FunctionKind, Module};
 
-use crate::{EmitOptions, argument_usage, errors};
+use crate::{EmitOptions, argument_usage, errors, usage};
 
 /// What an argument is to the parameter block.
 pub(crate) fn argument_kind(types: &TypeTable, ty: TypeId) -> ArgumentKind {
@@ -56,7 +57,8 @@ pub(crate) fn entry_symbol(kernel: &Function) -> String {
     if name.is_empty() { "kernel_main".to_string() } else { format!("kernel_{name}") }
 }
 
-/// The metadata of a kernel; what only the target knows (`shared_bytes`, `scratch_bytes`, features, lanes, `ptx`) is left empty.
+/// The metadata of a kernel; what only the target knows (`shared_bytes`, `scratch_bytes`, features, lanes, `ptx`) is left empty. `api` is
+/// the model of binding that the target follows, if it binds by number.
 pub(crate) fn describe(
     module: &Module,
     id: FunctionId,
@@ -64,6 +66,7 @@ pub(crate) fn describe(
     formats: Vec<Format>,
     target: &str,
     options: &EmitOptions,
+    api: Option<Api>,
 ) -> Metadata {
     let kernel = &module.functions[id];
     let block_size = match kernel.kind {
@@ -71,6 +74,10 @@ pub(crate) fn describe(
         _ => [1; 3],
     };
     let usage = argument_usage(module, id);
+    let (slots, bindings) = match api.map(|api| binding_slots(module, id, layout, api)) {
+        Some((slots, bindings)) => (slots, Some(bindings)),
+        None => (Vec::new(), None),
+    };
     let arguments = kernel
         .arguments
         .iter()
@@ -78,7 +85,8 @@ pub(crate) fn describe(
         .enumerate()
         .map(|(i, (a, &offset))| {
             let usage = usage.get(i).copied().unwrap_or(Usage::ReadWrite);
-            argument(&module.types, a, offset, usage)
+            let slots = slots.get(i).cloned().unwrap_or_default();
+            Argument { slots, ..argument(&module.types, a, offset, usage) }
         })
         .collect();
     Metadata {
@@ -97,11 +105,23 @@ pub(crate) fn describe(
         wave_lanes: None,
         math: options.math,
         bounds: options.bounds,
+        bindings,
         ptx: None,
         compiler: options.provenance.compiler.clone(),
         input_hash: options.provenance.input_hash.clone(),
         options_hash: options.provenance.options_hash.clone(),
     }
+}
+
+/// Where a kernel's resources are bound in an API: the slots of each argument, and the rest.
+pub(crate) fn binding_slots(
+    module: &Module,
+    kernel: FunctionId,
+    layout: &ParamLayout,
+    api: Api,
+) -> (Vec<Vec<Slot>>, Bindings) {
+    let extras = bindings::Extras { log: layout.log.is_some(), ..usage::extras(module, kernel) };
+    bindings::assign(api, &usage::argument_uses(module, kernel), extras)
 }
 
 fn argument(types: &TypeTable, a: &luisac_xir::Argument, offset: u32, usage: Usage) -> Argument {
@@ -125,5 +145,6 @@ fn argument(types: &TypeTable, a: &luisac_xir::Argument, offset: u32, usage: Usa
         offset,
         // The layout has checked that the whole block is small.
         size: size as u32,
+        slots: Vec::new(),
     }
 }

@@ -71,6 +71,7 @@ pub fn argument(kind: ArgumentKind, ty: &str, element_size: u64, element_align: 
         captured: false,
         binding: None,
         offset: 0,
+        slots: Vec::new(),
         size,
     }
 }
@@ -103,6 +104,7 @@ pub fn metadata(
         wave_lanes: None,
         math: MathMode::Fast,
         bounds: BoundsMode::Off,
+        bindings: None,
         ptx: None,
         compiler: "test".into(),
         input_hash: "0".repeat(64),

@@ -131,7 +131,7 @@ fn compile_here(
     cx.ir.finish_lines();
     let formats = std::mem::take(&mut cx.formats);
     let mut metadata =
-        crate::metadata::describe(module, kernel, &cx.layout, formats, target, options);
+        crate::metadata::describe(module, kernel, &cx.layout, formats, target, options, None);
     metadata.shared_bytes = cx.shared_bytes;
     finish(&cx, &mut metadata)?;
     if let Some(name) = cx.ir.unknown_intrinsic() {
