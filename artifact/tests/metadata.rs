@@ -1,12 +1,27 @@
 //! Metadata goes out and comes back, and nothing that contradicts itself comes in.
 
 use luisac_artifact::{
-    LogLayout, Metadata, MetadataError, ParamLayout,
+    Bindings, LogLayout, Metadata, MetadataError, ParamLayout, Slot, SlotKind,
     metadata::{
         Argument, ArgumentKind, Binding, BoundsMode, Format, FormatArgument, FormatKind, MathMode,
         Params, Ptx, SCHEMA, Usage, VERSION,
     },
 };
+
+fn slot(kind: SlotKind, set: u32, index: u32) -> Slot {
+    Slot { kind, set, index, count: 1 }
+}
+
+fn bindings() -> Bindings {
+    Bindings {
+        params: slot(SlotKind::UniformBuffer, 0, 0),
+        log: Some(slot(SlotKind::StorageBuffer, 0, 2)),
+        samplers: vec![Slot { count: 16, ..slot(SlotKind::Sampler, 1, 0) }],
+        buffer_heap: Some(Slot { count: 0, ..slot(SlotKind::StorageBuffer, 2, 0) }),
+        image2d_heap: Some(Slot { count: 0, ..slot(SlotKind::SampledImage, 3, 0) }),
+        image3d_heap: Some(Slot { count: 0, ..slot(SlotKind::SampledImage, 4, 0) }),
+    }
+}
 
 fn sample() -> Metadata {
     let argument = |kind, ty: &str, element_size, element_align, size| Argument {
@@ -30,6 +45,7 @@ fn sample() -> Metadata {
     ];
     arguments[0].captured = true;
     arguments[0].binding = Some(Binding::Buffer { handle: u64::MAX, offset: 16, size: 256 });
+    arguments[0].slots = vec![slot(SlotKind::ReadOnlyBuffer, 0, 1)];
     arguments[1].name = Some("out".into());
     let mut m = Metadata {
         schema: SCHEMA.into(),
@@ -69,7 +85,7 @@ fn sample() -> Metadata {
         wave_lanes: Some(32),
         math: MathMode::Fast,
         bounds: BoundsMode::Trap,
-        bindings: None,
+        bindings: Some(bindings()),
         ptx: Some(Ptx { sm: 90, version: "8.0".into() }),
         compiler: "0.1.0".into(),
         input_hash: "0".repeat(64),
@@ -106,6 +122,9 @@ fn refused(want: &str, change: impl FnOnce(&mut Metadata)) {
 #[test]
 fn contradictions_are_named() {
     refused("entry", |m| m.entry.clear());
+    refused("bindings", |m| m.bindings = None);
+    refused("bindings.params", |m| m.bindings.as_mut().unwrap().params.kind = SlotKind::Sampler);
+    refused("bindings.log", |m| m.bindings.as_mut().unwrap().log = None);
     refused("block_size", |m| m.block_size = [0, 1, 1]);
     refused("block_size", |m| m.block_size = [1025, 1, 1]);
     refused("block_size", |m| m.block_size = [1 << 16, 1 << 16, 1]);
@@ -186,4 +205,9 @@ fn the_schema_has_every_key_and_no_other() {
     assert_eq!(sorted(properties(&schema, &["$defs", "format"])), keys(&m["formats"][0]));
     assert_eq!(sorted(properties(&schema, &["properties", "params"])), keys(&m["params"]));
     assert_eq!(sorted(properties(&schema, &["properties", "ptx"])), keys(&m["ptx"]));
+    assert_eq!(sorted(properties(&schema, &["properties", "bindings"])), keys(&m["bindings"]));
+    assert_eq!(
+        sorted(properties(&schema, &["$defs", "slot"])),
+        keys(&m["bindings"]["samplers"][0])
+    );
 }
