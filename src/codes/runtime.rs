@@ -8,6 +8,12 @@ luisac_ast::codes! {
     METADATA_JSON = 1020 "metadata cannot be read", "The file beside an artifact is not JSON, or not of the shape that luisac writes.", "Compile the kernel again.";
     METADATA_VERSION = 1021 "metadata of another version", "The metadata belongs to another version of luisac, or to something else.", "Compile the kernel again with the compiler of this runtime's version.";
     METADATA_VALUE = 1022 "a value in the metadata is wrong", "A value contradicts another or the ABI: the file is damaged or was not written by luisac.", "Compile the kernel again.";
+    ARCHIVE_READ = 1030 "an archive cannot be read", "The system does not let this process read the file, or it does not exist.", "Check the path and its rights.";
+    ARCHIVE_KIND = 1031 "this is no archive", "An archive starts with its own eight bytes; the file does not.", "Give a `.luisa` file that `luisac bake` or `luisac compile` wrote.";
+    ARCHIVE_VERSION = 1032 "an archive of another version", "The archive has another version of the format than this program reads.", "Bake the kernels again with the luisac of the runtime that reads them.";
+    ARCHIVE_DAMAGED = 1033 "the archive is damaged", "The bytes contradict themselves or their checksums: the file was cut or changed.", "Bake the kernels again.";
+    ARCHIVE_CLASH = 1034 "two kernels of one name", "An archive tells kernels apart by name, permutation and target.", "Give the kernels different names, or bake them into two archives.";
+    ARCHIVE_SIZE = 1035 "too many kernels for an archive", "The index of an archive has at most 64 MiB.", "Bake the kernels into several archives.";
     OBJECT_DAMAGED = 1100 "the object is damaged", "The bytes are no relocatable 64-bit ELF file, or contradict themselves.", "Compile the kernel again; use the metadata that was written with the object.";
     OBJECT_MACHINE = 1101 "the object is for another machine", "The object holds code of another architecture than this program.", "Compile it with `--target cpu:native`.";
     OBJECT_SYMBOL = 1102 "the object needs a symbol", "Objects of kernels stand alone; this one uses a function from outside.", "Use objects that `luisac compile --target cpu` wrote.";
