@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use luisac_runtime::{Arg, Device};
+use luisac_runtime::host::{Arg, Device};
 
 #[path = "../tests/common/mod.rs"]
 mod common;

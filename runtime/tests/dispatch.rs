@@ -4,7 +4,10 @@ mod common;
 
 use common::{argument, bytes, kernels, load, metadata, words};
 use luisac_artifact::metadata::{ArgumentKind, Format, FormatArgument, FormatKind};
-use luisac_runtime::{Arg, Device, PixelStorage, RuntimeError};
+use luisac_runtime::{
+    PixelStorage, RuntimeError,
+    host::{Arg, Device},
+};
 
 fn buffer(ty: &str) -> luisac_artifact::metadata::Argument {
     argument(ArgumentKind::Buffer, ty, 4, 4)
@@ -126,7 +129,7 @@ fn images_of_three_dimensions() {
     assert_eq!(b.download::<f32>(1)[1], 5.0 / 255.0);
 }
 
-fn talker(device: &Device, object: &[u8]) -> luisac_runtime::Kernel {
+fn talker(device: &Device, object: &[u8]) -> luisac_runtime::host::Kernel {
     let mut input = buffer("buffer<uint>");
     input.name = Some("in".into());
     let value = |ty: &str, offset| FormatArgument { ty: ty.into(), offset };

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{compile, kernels, metadata};
-use luisac_runtime::{Device, RuntimeError};
+use luisac_runtime::{RuntimeError, host::Device};
 
 fn try_load(object: &[u8], entry: &str) -> Result<(), RuntimeError> {
     // SAFETY: nothing is dispatched, so no code runs.

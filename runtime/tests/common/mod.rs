@@ -6,7 +6,10 @@ use std::{fs, path::PathBuf, process::Command};
 use luisac_artifact::metadata::{
     Argument, ArgumentKind, BoundsMode, Format, MathMode, Params, SCHEMA, Usage, VERSION,
 };
-use luisac_runtime::{Device, Kernel, Metadata};
+use luisac_runtime::{
+    Metadata,
+    host::{Device, Kernel},
+};
 
 /// A folder of the test's own that goes away with it.
 pub struct Folder(pub PathBuf);

@@ -6,7 +6,10 @@ use luisac::codes;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
 use luisac_ast::types::TypeKind;
-use luisac_runtime::{Arg, Buffer, Device, Image, Kernel, RuntimeError};
+use luisac_runtime::{
+    RuntimeError,
+    host::{Arg, Buffer, Device, Image, Kernel},
+};
 use luisac_xir::Module;
 use std::time::Instant;
 

@@ -7,7 +7,10 @@ use half::f16;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_passes::RunOptions;
-use luisac_runtime::{Arg, Buffer, Device, Image, PixelStorage};
+use luisac_runtime::{
+    PixelStorage,
+    host::{Arg, Buffer, Device, Image},
+};
 use luisac_targets::{Artifact, EmitOptions, OptLevel, Source, find_target, pipeline};
 use luisac_xir::{Module, from_ast};
 use serde_json::Value;

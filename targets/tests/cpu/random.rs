@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use luisac_runtime::Device;
+use luisac_runtime::host::Device;
 use luisac_targets::OptLevel;
 use luisac_xir::{interp, text};
 
@@ -307,7 +307,8 @@ fn check(seed: u64) -> Result<(), String> {
             unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(|e| e.to_string())?;
         let from = device.buffer_from(&input).map_err(|e| e.to_string())?;
         let to = device.buffer(128).map_err(|e| e.to_string())?;
-        let bound = [luisac_runtime::Arg::Buffer(&from), luisac_runtime::Arg::Buffer(&to)];
+        let bound =
+            [luisac_runtime::host::Arg::Buffer(&from), luisac_runtime::host::Arg::Buffer(&to)];
         let mut launch = kernel.bind(&bound).map_err(|e| e.to_string())?;
         launch.dispatch(dispatch).map_err(|e| e.to_string())?;
         if to.to_vec() != *wanted {

@@ -1,6 +1,6 @@
 //! Kernels with barriers, at both levels of optimisation, with a function for each region and with one for all.
 
-use luisac_runtime::{Arg, Device};
+use luisac_runtime::host::{Arg, Device};
 use luisac_xir::text;
 
 use super::emit;

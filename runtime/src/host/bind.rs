@@ -7,7 +7,8 @@ use luisac_artifact::{
     metadata::{Argument, ArgumentKind},
 };
 
-use crate::{Buffer, Image, Kernel, RuntimeError, memory::Memory};
+use super::{Buffer, Image, Kernel, memory::Memory};
+use crate::RuntimeError;
 
 /// Bytes of the log's data, unless [`Launch::log_capacity`] says another number.
 const LOG_CAPACITY: usize = 1 << 20;

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use luisac_artifact::{Metadata, PixelStorage, abi::CpuEntry};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::{Image, LoadError, RuntimeError, loader::Code, memory::Memory};
+use super::{Image, loader::Code, memory::Memory};
+use crate::{LoadError, RuntimeError};
 
 /// Stack of a worker thread. Kernels keep their large arrays in scratch memory, but deep ones still need room.
 const WORKER_STACK: usize = 16 << 20;

@@ -2,7 +2,8 @@
 
 use luisac_artifact::{ImageView, PixelStorage};
 
-use crate::{RuntimeError, memory::Memory, texel};
+use super::memory::Memory;
+use crate::{RuntimeError, texel};
 
 mod sealed {
     pub trait Sealed {}

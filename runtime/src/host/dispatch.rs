@@ -11,7 +11,8 @@ use std::{
 
 use luisac_artifact::{BlockConfig, abi::CpuEntry};
 
-use crate::{Launch, RuntimeError, log, memory::Memory};
+use super::{Launch, memory::Memory};
+use crate::{RuntimeError, log};
 
 /// How long the calling thread works alone: about what waking other threads costs.
 const ALONE: Duration = Duration::from_micros(15);
