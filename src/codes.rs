@@ -68,6 +68,12 @@ pub fn is_usage(code: Code) -> bool {
     .contains(&code)
 }
 
+/// Whether a code says that a tool or library is missing, which no change of the input mends.
+pub fn is_missing(code: Code) -> bool {
+    use luisac_targets::errors::{BAD_DXC, NO_DXC};
+    [NO_DXC, BAD_DXC].contains(&code)
+}
+
 /// What there is to say about a code.
 pub fn find(code: Code) -> Option<&'static CodeInfo> {
     tables().into_iter().flatten().find(|info| info.code == code)

@@ -39,6 +39,7 @@ pub fn code_options(flags: &options::CodeOptions) -> Result<CodeOptions, Diagnos
         block: flags.block,
         defines,
         fuel: flags.fuel,
+        dxc: flags.dxc.clone(),
     })
 }
 

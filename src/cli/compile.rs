@@ -214,6 +214,7 @@ impl Job<'_> {
         let mut emit = compile::emit_options(input, self.options, choice);
         emit.llvm_ir = wants(Emit::LlvmIr);
         emit.asm = wants(Emit::Asm);
+        emit.hlsl = wants(Emit::Hlsl);
         emit.source = source;
         let present: Vec<FunctionId> = module.kernels().collect();
         for kernel in kernels.iter().filter_map(|&i| present.get(i).copied()) {

@@ -85,7 +85,13 @@ impl Messages {
         for diagnostic in &diagnostics.0 {
             self.show(diagnostic, input.filter(|_| !is_usage(diagnostic)));
         }
-        if diagnostics.0.iter().any(is_usage) { Failure::Usage } else { Failure::Input }
+        if diagnostics.0.iter().any(is_usage) {
+            Failure::Usage
+        } else if diagnostics.0.iter().any(|d| codes::is_missing(d.code)) {
+            Failure::Missing
+        } else {
+            Failure::Input
+        }
     }
 
     /// A line for people; not shown with `--quiet` or as JSON.

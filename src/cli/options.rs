@@ -195,6 +195,9 @@ pub struct CodeOptions {
     /// Write what the passes start from, with the command that repeats them.
     #[arg(long, value_name = "FILE")]
     pub repro: Option<PathBuf>,
+    /// The library of DXC, or its folder, for the target `dxil`; LUISAC_DXC and the usual places without.
+    #[arg(long, value_name = "PATH")]
+    pub dxc: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -247,6 +250,8 @@ pub enum Emit {
     LlvmIr,
     /// Assembly.
     Asm,
+    /// HLSL, where the target is made from it.
+    Hlsl,
     /// The artifact itself, the default.
     Artifact,
 }
@@ -254,7 +259,7 @@ pub enum Emit {
 impl Emit {
     /// What the emitter of a target makes.
     pub fn is_code(self) -> bool {
-        matches!(self, Emit::LlvmIr | Emit::Asm | Emit::Artifact)
+        matches!(self, Emit::LlvmIr | Emit::Asm | Emit::Hlsl | Emit::Artifact)
     }
 }
 

@@ -202,6 +202,7 @@ pub fn emit_options(input: &Input, options: &CodeOptions, choice: &TargetChoice)
     emit.math = options.math;
     emit.bounds = options.bounds;
     emit.opt_level = options.opt_level;
+    emit.dxc = options.dxc.clone();
     emit.provenance = Provenance {
         input_hash: blake3::hash(input.bytes()).to_hex().to_string(),
         options_hash: options.hash(&choice.label()),

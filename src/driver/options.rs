@@ -2,6 +2,7 @@
 
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_targets::OptLevel;
+use std::path::PathBuf;
 
 /// Everything beside input and target that the code depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct CodeOptions {
     /// Uniform arguments made constant: position or name, and value.
     pub defines: Vec<(String, String)>,
     pub fuel: Option<u64>,
+    /// The library of DXC, instead of the one that is found.
+    pub dxc: Option<PathBuf>,
 }
 
 impl Default for CodeOptions {
@@ -30,6 +33,7 @@ impl Default for CodeOptions {
             block: None,
             defines: Vec::new(),
             fuel: None,
+            dxc: None,
         }
     }
 }
@@ -37,7 +41,9 @@ impl Default for CodeOptions {
 impl CodeOptions {
     /// BLAKE3 of all that the code depends on beside the input, 64 hexadecimal digits.
     pub fn hash(&self, target: &str) -> String {
-        let text = format!("{} {target} {self:?}", env!("CARGO_PKG_VERSION"));
+        // Where a tool lies is no part of what is made.
+        let plain = CodeOptions { dxc: None, ..self.clone() };
+        let text = format!("{} {target} {plain:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 }

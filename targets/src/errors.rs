@@ -48,4 +48,13 @@ luisac_ast::codes! {
     LOG_RECORD = 910 "a log record is too large",
         "A printed line takes more bytes than a record of the log may have.",
         "Print less in one line.";
+    NO_DXC = 930 "DXC is not here",
+        "DXIL is made by Microsoft's compiler DXC, a library that is loaded when it is needed. It is looked for where `--dxc` or `LUISAC_DXC` says; else beside the program, among the project's tools, in the Vulkan SDK, in Python's packages, and by the system's loader.",
+        "Install DXC from its releases on GitHub and name its library with `--dxc PATH` or in `LUISAC_DXC`, or install the Python package `compushady-lrtu`, which carries it; or take `--target hlsl`, which needs none.";
+    BAD_DXC = 931 "DXC cannot be used",
+        "The library that was found or named is no DXC, is for another machine, or failed without saying why.",
+        "Install another version of DXC, 1.7 or later, and name its library with `--dxc PATH` or in `LUISAC_DXC`.";
+    DXC_REFUSED = 932 "DXC refuses the HLSL of a kernel",
+        "DXC or its validator does not accept the text that luisac wrote. Mostly this is a mistake in luisac; a kernel may also be larger than DXC can take.",
+        "Report it, with the input and the options; another shader model such as `dxil:6.6` may help.";
 }

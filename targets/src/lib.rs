@@ -9,6 +9,8 @@ mod options;
 mod support;
 mod usage;
 
+#[cfg(feature = "dxil")]
+pub mod dxil;
 #[cfg(feature = "llvm")]
 pub mod llvm;
 

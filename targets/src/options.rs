@@ -1,5 +1,6 @@
 //! What an emission is told and what it gives.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};
@@ -78,6 +79,10 @@ pub struct EmitOptions {
     pub llvm_ir: bool,
     /// Give assembly as a text.
     pub asm: bool,
+    /// Give the HLSL that DXIL is made from as a text.
+    pub hlsl: bool,
+    /// The library of DXC, instead of the one that is found.
+    pub dxc: Option<PathBuf>,
     /// For the metadata.
     pub provenance: Provenance,
 }
@@ -95,6 +100,8 @@ impl EmitOptions {
             lanes: 1,
             llvm_ir: false,
             asm: false,
+            hlsl: false,
+            dxc: None,
             provenance: Provenance::default(),
         }
     }

@@ -22,8 +22,9 @@ const PACKAGES: [(&str, &str); 6] = [
 ];
 
 /// Python packages that tests need: the module that shows they are there, what to install, and why.
-const PYTHON: [(&str, &str, &str); 2] = [
+const PYTHON: [(&str, &str, &str); 3] = [
     ("nvidia.cuda_nvcc", "nvidia-cuda-nvcc-cu12==12.9.86", "`ptxas`, to check the PTX in tests"),
+    ("compushady", "compushady-lrtu==0.18.0", "DXC, which makes DXIL"),
     ("numpy", "numpy", "arrays, to compare results in tests"),
 ];
 
@@ -116,6 +117,7 @@ fn python_packages() {
     let missing: Vec<_> = missing
         .into_iter()
         .filter(|(m, ..)| !(*m == "nvidia.cuda_nvcc" && ptxas().is_some()))
+        .filter(|(m, ..)| !(*m == "compushady" && dxc().is_some()))
         .collect();
     if missing.is_empty() {
         return;
@@ -182,5 +184,15 @@ pub fn ptxas() -> Option<PathBuf> {
     }
     on_path("ptxas").or_else(|| {
         Some(module_folder("nvidia.cuda_nvcc")?.join("bin/ptxas")).filter(|p| p.is_file())
+    })
+}
+
+/// The library of DXC: `LUISAC_DXC`, or from the Python package.
+pub fn dxc() -> Option<PathBuf> {
+    let named = std::env::var_os("LUISAC_DXC").map(PathBuf::from).filter(|p| p.exists());
+    named.or_else(|| {
+        let folder = module_folder("compushady")?.join("backends");
+        let name = format!("libdxcompiler_{}.so", std::env::consts::ARCH);
+        Some(folder.join(name)).filter(|p| p.is_file())
     })
 }

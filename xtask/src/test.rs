@@ -51,6 +51,9 @@ fn with_tools(command: &mut Command) -> &mut Command {
     if let Some(ptxas) = setup::ptxas() {
         command.env("LUISAC_PTXAS", ptxas);
     }
+    if let Some(dxc) = setup::dxc() {
+        command.env("LUISAC_DXC", dxc);
+    }
     command
 }
 
