@@ -31,6 +31,8 @@ const PIPELINES: &[&str] = &[
     "promote_ref_arg,dead_arg_elim,dead_field_elimination,trace_gep,fuse_consecutive_buffer_reads,transpose_gep,mem2reg,\
      slp_vectorization,reassociate,cvp,simplify_libcalls,div_rem_pairs,algebraic_simplify,reg2mem,defer_local_aggregate_load,dce",
     "keep_waves_in_loops,destructure_cfg,inline_all,sroa,mem2reg,fix(cvp,reassociate,algebraic_simplify,const_fold,sccp,dce),reg2mem,mem2reg",
+    "lower_edge_cases",
+    "keep_waves_in_loops,@O2-flat-scalar,lower_edge_cases{short_words=false}",
 ];
 
 fn lower(case: &Case) -> Option<(Module, FunctionId)> {

@@ -9,6 +9,7 @@
 //! instruction once.
 
 use super::emitter::Emitter;
+use super::native_set::NativeSet;
 use super::util;
 use crate::manager::declaration::{
     Declaration, FunctionCx, FunctionPass, OptionType, Refusal, counters, options,
@@ -33,62 +34,10 @@ counters! {
     }
 }
 
-/// Operations that a target has: names, each optionally with a type, as `floor` or `fma.f32`. One set of types, as bits,
-/// for each operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NativeSet([u8; ArithmeticOp::ALL.len()]);
-
-const FLOATS: [(&str, Scalar); 3] =
-    [("f16", Scalar::F16), ("f32", Scalar::F32), ("f64", Scalar::F64)];
-/// The bits of all floats, and of all other types.
-const ALL_TYPES: u8 = 0b1111;
-const OTHER_TYPES: u8 = 0b1000;
-
-impl NativeSet {
-    /// Whether the operation on this type is native.
-    pub fn has(&self, op: ArithmeticOp, scalar: Scalar) -> bool {
-        let float = FLOATS.iter().position(|(_, s)| *s == scalar);
-        self.0[op as usize] & float.map_or(OTHER_TYPES, |i| 1 << i) != 0
-    }
-}
-
-impl OptionType for NativeSet {
-    const KIND: &'static str =
-        "names of operations with an optional type, separated by `|`: `floor|fma.f32`";
-
-    fn parse(text: &str) -> Option<NativeSet> {
-        let mut set = [0; ArithmeticOp::ALL.len()];
-        for entry in text.split('|').filter(|e| !e.is_empty()) {
-            let (name, bits) = match entry.split_once('.') {
-                Some((name, ty)) => (name, 1 << FLOATS.iter().position(|(n, _)| *n == ty)?),
-                None => (entry, ALL_TYPES),
-            };
-            set[ArithmeticOp::from_name(name)? as usize] |= bits;
-        }
-        Some(NativeSet(set))
-    }
-
-    fn show(&self) -> String {
-        let mut entries = Vec::new();
-        for &op in ArithmeticOp::ALL {
-            let bits = self.0[op as usize];
-            if bits == ALL_TYPES {
-                entries.push(op.name().to_string());
-                continue;
-            }
-            let held = FLOATS.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1);
-            for (_, (suffix, _)) in held {
-                entries.push(format!("{}.{suffix}", op.name()));
-            }
-        }
-        entries.join("|")
-    }
-}
-
 /// The operations that stay by default: rounding, and what hardware with floats has.
 fn usual_natives() -> NativeSet {
     let usual = "ceil|copysign|floor|fma.f32|fma.f64|rint|round|trunc";
-    NativeSet::parse(usual).unwrap_or(NativeSet([0; ArithmeticOp::ALL.len()]))
+    NativeSet::parse(usual).unwrap_or_default()
 }
 
 options! {
