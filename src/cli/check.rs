@@ -24,7 +24,7 @@ pub fn run(command: &CheckCommand, messages: &Messages) -> Result<(), Failure> {
         let checked = program::module(&input, &options).and_then(|(module, warnings)| {
             // A library of callables is right without a kernel.
             if !flags.entry.is_empty() {
-                super::compile::choose(&module, &flags.entry)?;
+                luisac::driver::compile::choose(&module, &flags.entry)?;
             }
             Ok(warnings)
         });

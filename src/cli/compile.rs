@@ -3,7 +3,7 @@
 use super::code_options::code_options;
 use super::messages::{Failure, Messages};
 use super::options::{CompileCommand, Emit};
-use super::output::{self, Destination, file_name};
+use super::output::{self, Destination, archive_error, file_name};
 use super::read::read_options;
 use super::run::parse_define;
 use super::{repro, watch};
@@ -11,8 +11,10 @@ use luisac::codes;
 use luisac::driver::ast;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::{self, Input};
+use luisac::driver::job::{self, Key};
 use luisac::driver::options::CodeOptions;
 use luisac::driver::program::{self, ReadOptions};
+use luisac_artifact::{ArchiveWriter, Metadata};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::json::InputKind;
 use luisac_ast::pretty::Lines;
@@ -26,9 +28,24 @@ use std::sync::Arc;
 /// A file that is to be written.
 struct Output {
     name: String,
-    /// Whether it is the artifact, which alone may go to a file named by `-o`.
-    is_artifact: bool,
+    kind: Kind,
     bytes: Vec<u8>,
+}
+
+/// What a file is.
+enum Kind {
+    /// A kernel's code, which alone may go to a file named by `-o`; what an archive says about it.
+    Artifact(Box<Metadata>, Key),
+    /// The metadata beside it, which an archive holds already.
+    Metadata,
+    /// Anything on the way.
+    Extra,
+}
+
+impl Output {
+    fn is_artifact(&self) -> bool {
+        matches!(self.kind, Kind::Artifact(..))
+    }
 }
 
 struct Job<'a> {
@@ -119,14 +136,14 @@ impl Job<'_> {
         let (mut module, warnings) = program::module(input, self.read)?;
         self.messages.show_all(&warnings, Some(input));
         let kernels = match self.read.callables.is_empty() {
-            true => choose(&module, &self.command.input.entry)?,
+            true => compile::choose(&module, &self.command.input.entry)?,
             false => Vec::new(),
         };
         compile::specialise(&mut module, self.options, parse_define)?;
         if self.command.emit.contains(&Emit::Xir) {
             outputs.push(Output {
                 name: format!("{}.xir", file_name(&input.stem)),
-                is_artifact: false,
+                kind: Kind::Extra,
                 bytes: text::print(&module).into_bytes(),
             });
         }
@@ -152,7 +169,7 @@ impl Job<'_> {
         let names = [&self.command.input.entry[..], &self.command.input.callable[..]].concat();
         let (text, lines) = program.pseudo_code_with_lines(&names)?;
         let name = format!("{}.ast", file_name(&input.stem));
-        Ok((Output { name, is_artifact: false, bytes: text.into_bytes() }, lines))
+        Ok((Output { name, kind: Kind::Extra, bytes: text.into_bytes() }, lines))
     }
 
     /// What line information refers to, where it is asked for and the input is no XIR; the text is an output too.
@@ -197,7 +214,7 @@ impl Job<'_> {
             let name = format!("{}{suffix}.{}.xir", file_name(&input.stem), choice.target.name());
             outputs.push(Output {
                 name,
-                is_artifact: false,
+                kind: Kind::Extra,
                 bytes: text::print(&module).into_bytes(),
             });
         }
@@ -206,7 +223,7 @@ impl Job<'_> {
             let name =
                 format!("{}{suffix}.{}.ast.json", file_name(&input.stem), choice.target.name());
             let bytes = ast::json(module.clone())?;
-            outputs.push(Output { name, is_artifact: false, bytes });
+            outputs.push(Output { name, kind: Kind::Extra, bytes });
         }
         if !self.command.emit.is_empty() && !self.command.emit.iter().any(|kind| kind.is_code()) {
             return Ok(());
@@ -216,25 +233,43 @@ impl Job<'_> {
         emit.asm = wants(Emit::Asm);
         emit.hlsl = wants(Emit::Hlsl);
         emit.source = source;
+        let key = self.key(input, choice);
         let present: Vec<FunctionId> = module.kernels().collect();
         for kernel in kernels.iter().filter_map(|&i| present.get(i).copied()) {
             let artifact = compile::emit(&module, kernel, choice, &emit)?;
             let stem = format!("{}{suffix}", file_name(&module.functions[kernel].name));
-            self.artifact(artifact, &stem, choice, outputs);
+            self.artifact(artifact, &stem, (choice, key), outputs);
         }
         Ok(())
+    }
+
+    /// What the artifacts of an input for a target are made from; zeros where a file that no key knows has a part in it.
+    fn key(&self, input: &Input, choice: &TargetChoice) -> Key {
+        if self.options.debug_info || self.options.defines.iter().any(|(_, v)| v.ends_with(".npy"))
+        {
+            return Key::default();
+        }
+        let libraries: Vec<_> =
+            self.read.libraries.iter().map(|library| blake3::hash(library.bytes())).collect();
+        let sources = job::Sources {
+            stem: &input.stem,
+            input: blake3::hash(input.bytes()),
+            libraries: &libraries,
+            entries: &self.command.input.entry,
+        };
+        job::key(&sources, self.options, choice)
     }
 
     fn artifact(
         &self,
         artifact: Artifact,
         stem: &str,
-        choice: &TargetChoice,
+        (choice, key): (&TargetChoice, Key),
         outputs: &mut Vec<Output>,
     ) {
         for extra in artifact.texts {
             let name = format!("{stem}.{}.{}", choice.target.name(), extra.extension);
-            outputs.push(Output { name, is_artifact: false, bytes: extra.text.into_bytes() });
+            outputs.push(Output { name, kind: Kind::Extra, bytes: extra.text.into_bytes() });
         }
         if !self.command.emit.is_empty() && !self.command.emit.contains(&Emit::Artifact) {
             return;
@@ -242,12 +277,12 @@ impl Job<'_> {
         let json = artifact.metadata.to_json().into_bytes();
         outputs.push(Output {
             name: format!("{stem}.{}", artifact.extension),
-            is_artifact: true,
+            kind: Kind::Artifact(Box::new(artifact.metadata), key),
             bytes: artifact.code,
         });
         outputs.push(Output {
             name: format!("{stem}.{}.json", choice.target.name()),
-            is_artifact: false,
+            kind: Kind::Metadata,
             bytes: json,
         });
     }
@@ -256,14 +291,17 @@ impl Job<'_> {
         if outputs.is_empty() {
             return Ok(());
         }
+        if let Some(path) = self.command.output.as_deref().filter(|path| is_archive(path)) {
+            return self.write_archive(path, files, outputs);
+        }
         self.refuse_clashes(&outputs)?;
-        let artifacts = outputs.iter().filter(|o| o.is_artifact).count();
+        let artifacts = outputs.iter().filter(|o| o.is_artifact()).count();
         let single = artifacts == 1 || (artifacts == 0 && outputs.len() == 1);
         let destination = Destination::new(self.command.output.as_deref(), single)
             .map_err(|d| self.messages.fail(d, None))?;
         let mut written = Vec::new();
         for output in &outputs {
-            let path = if output.is_artifact || outputs.len() == 1 {
+            let path = if output.is_artifact() || outputs.len() == 1 {
                 destination.file(&output.name)
             } else {
                 let Some(path) = beside(&destination, &output.name, artifacts == 0) else {
@@ -273,6 +311,37 @@ impl Job<'_> {
             };
             output::write(&path, &output.bytes).map_err(|d| self.messages.fail(d, None))?;
             written.push(path);
+        }
+        self.write_dep_file(files, &written)
+    }
+
+    /// All kernels in one file; what else was asked for lies beside it.
+    fn write_archive(
+        &self,
+        path: &Path,
+        files: &[PathBuf],
+        outputs: Vec<Output>,
+    ) -> Result<(), Failure> {
+        let fail = |d: Diagnostic| self.messages.fail(d, None);
+        let mut writer = ArchiveWriter::new(job::VERSION);
+        let mut written = vec![path.to_owned()];
+        for output in outputs {
+            match output.kind {
+                Kind::Artifact(metadata, key) => {
+                    let defines = self.options.defines.clone();
+                    writer.add_made_from(&metadata, defines, key, output.bytes);
+                }
+                Kind::Metadata => {}
+                Kind::Extra => {
+                    let beside = path.with_file_name(&output.name);
+                    output::write(&beside, &output.bytes).map_err(fail)?;
+                    written.push(beside);
+                }
+            }
+        }
+        if !writer.is_empty() {
+            let bytes = writer.finish().map_err(|e| fail(archive_error(&e)))?;
+            output::write(path, &bytes).map_err(fail)?;
         }
         self.write_dep_file(files, &written)
     }
@@ -316,35 +385,11 @@ fn beside(destination: &Destination, name: &str, stream_alone: bool) -> Option<P
     }
 }
 
-fn make_escape(path: &Path) -> String {
-    path.display().to_string().replace('$', "$$").replace(' ', "\\ ").replace('#', "\\#")
+/// Whether `-o` asks for an archive.
+fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "luisa") && !path.is_dir()
 }
 
-/// The kernels to compile, each by its position among the kernels: ids change when passes remove functions, their order does not.
-pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<usize>, Diagnostic> {
-    let kernels: Vec<FunctionId> = module.kernels().collect();
-    let names: Vec<&str> = kernels.iter().map(|&k| module.functions[k].name.as_str()).collect();
-    if kernels.is_empty() {
-        let has_callables = module.functions.values().any(|f| f.blocks().next().is_some());
-        let help = match has_callables {
-            true => "it holds callables: `luisac inspect` lists them, `--callable NAME` takes one",
-            false => "give an input that has an entry function",
-        };
-        return Err(Diagnostic::error(codes::NO_INPUT, "the input holds no kernel").with_help(help));
-    }
-    for entry in entries {
-        if !names.contains(&entry.as_str()) {
-            return Err(Diagnostic::error(
-                codes::NO_SUCH_ENTRY,
-                format!("there is no kernel `{entry}`"),
-            )
-            .with_help(format!("the kernels are {}", names.join(", "))));
-        }
-    }
-    Ok(kernels
-        .into_iter()
-        .enumerate()
-        .filter(|&(_, k)| entries.is_empty() || entries.contains(&module.functions[k].name))
-        .map(|(i, _)| i)
-        .collect())
+fn make_escape(path: &Path) -> String {
+    path.display().to_string().replace('$', "$$").replace(' ', "\\ ").replace('#', "\\#")
 }

@@ -318,9 +318,15 @@ pub struct InspectCommand {
     /// An input, an artifact's metadata or an archive.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// A second archive, to compare with.
+    #[arg(value_name = "OTHER")]
+    pub other: Option<PathBuf>,
     /// JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+    /// Assemble all PTX of an archive for registers and spills, however many kernels there are; needs `ptxas`.
+    #[arg(long)]
+    pub registers: bool,
     #[command(flatten)]
     pub read: ReadOptions,
 }

@@ -2,8 +2,8 @@
 
 use super::messages::print;
 use luisac::codes;
-use luisac_artifact::write_whole;
-use luisac_ast::diagnostic::Diagnostic;
+use luisac_artifact::{ArchiveError, write_whole};
+use luisac_ast::diagnostic::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
 /// Writes a file whole or not at all; `-` is standard output.
@@ -22,6 +22,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         return print(bytes).map_err(|e| cannot(e.to_string(), None));
     }
     write_whole(path, bytes).map_err(|e| cannot(e.source.to_string(), Some(e.help())))
+}
+
+/// What is wrong with an archive, as a diagnostic.
+pub fn archive_error(error: &ArchiveError) -> Diagnostic {
+    let code = Code::parse(error.code()).unwrap_or(codes::CANNOT_WRITE);
+    Diagnostic::error(code, error.to_string()).with_help(error.help())
 }
 
 /// Whether the path names something that exists and is no regular file: a device, a pipe.

@@ -87,6 +87,38 @@ pub fn check_block(block: [u32; 3]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// The kernels to compile, each by its position among the kernels: ids change when passes remove functions, their order does not.
+///
+/// # Errors
+/// `L1201` without kernels, `L1203` for a name that no kernel has.
+pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<usize>, Diagnostic> {
+    let kernels: Vec<FunctionId> = module.kernels().collect();
+    let names: Vec<&str> = kernels.iter().map(|&k| module.functions[k].name.as_str()).collect();
+    if kernels.is_empty() {
+        let has_callables = module.functions.values().any(|f| f.blocks().next().is_some());
+        let help = match has_callables {
+            true => "it holds callables: `luisac inspect` lists them, `--callable NAME` takes one",
+            false => "give an input that has an entry function",
+        };
+        return Err(Diagnostic::error(codes::NO_INPUT, "the input holds no kernel").with_help(help));
+    }
+    for entry in entries {
+        if !names.contains(&entry.as_str()) {
+            return Err(Diagnostic::error(
+                codes::NO_SUCH_ENTRY,
+                format!("there is no kernel `{entry}`"),
+            )
+            .with_help(format!("the kernels are {}", names.join(", "))));
+        }
+    }
+    Ok(kernels
+        .into_iter()
+        .enumerate()
+        .filter(|&(_, k)| entries.is_empty() || entries.contains(&module.functions[k].name))
+        .map(|(i, _)| i)
+        .collect())
+}
+
 /// Position of the argument that a position or name means.
 ///
 /// # Errors

@@ -3,6 +3,8 @@
 pub mod ast;
 pub mod compile;
 pub mod input;
+pub mod job;
 pub mod options;
 pub mod program;
 pub mod render;
+pub mod value;

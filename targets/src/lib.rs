@@ -62,6 +62,10 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// A diagnostic that lists the details there are.
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic>;
+    /// Name and version of the external tool that emission runs, if it runs one: code made by another version is other code.
+    fn tool_version(&self) -> Option<String> {
+        None
+    }
     /// Compiles one kernel and what it calls.
     ///
     /// # Errors

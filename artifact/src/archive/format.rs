@@ -37,6 +37,9 @@ pub struct Blob {
     pub sum: u64,
 }
 
+/// A hash of everything that a kernel was made from.
+pub type Key = [u8; 32];
+
 /// One kernel for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Record {
@@ -45,6 +48,8 @@ pub struct Record {
     pub defines: Vec<(String, String)>,
     pub target: String,
     pub features: Vec<String>,
+    /// What it was made from; zeros if nobody said.
+    pub key: Key,
     pub code: Blob,
     pub metadata: Blob,
 }
@@ -148,7 +153,7 @@ pub fn encode(index: &Index) -> Result<Vec<u8>, ArchiveError> {
     Ok(bytes)
 }
 
-/// A record in memory takes at most so many times its bytes in a file, which are 10 at least.
+/// A record in memory takes at most so many times its bytes in a file, which are 42 at least.
 const GROWTH: usize = 32;
 
 /// Reads an index. bincode counts what it allocates against a limit that is part of its type; the smallest one that any honest
@@ -196,6 +201,7 @@ mod tests {
             defines: vec![(String::new(), String::new()); 3],
             target: String::new(),
             features: vec![String::new(); 3],
+            key: [0; 32],
             code: blob,
             metadata: blob,
         };

@@ -244,13 +244,28 @@ impl<'a> Variant<'a> {
         self.archive.blob(self.record, self.record.code, "the code")
     }
 
+    /// A hash of everything that it was made from; zeros if nobody said.
+    #[must_use]
+    pub fn key(&self) -> &'a [u8; 32] {
+        &self.record.key
+    }
+
+    /// Whether code and metadata fit their checksums.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.code().is_ok() && self.raw_metadata().is_ok()
+    }
+
+    fn raw_metadata(&self) -> Result<&'a [u8], ArchiveError> {
+        self.archive.blob(self.record, self.record.metadata, "the metadata")
+    }
+
     /// Its metadata, checked.
     ///
     /// # Errors
     /// [`ArchiveError::Damaged`] and [`ArchiveError::Metadata`].
     pub fn metadata(&self) -> Result<Metadata, ArchiveError> {
-        let bytes = self.archive.blob(self.record, self.record.metadata, "the metadata")?;
-        let metadata = Metadata::from_json(bytes)
+        let metadata = Metadata::from_json(self.raw_metadata()?)
             .map_err(|source| ArchiveError::Metadata { kernel: self.label(), source })?;
         if metadata.kernel != self.record.kernel || metadata.target != self.record.target {
             return damaged(format!("the metadata of `{}` is another kernel's", self.label()));

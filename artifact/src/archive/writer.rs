@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::{
+    Variant,
     error::ArchiveError,
-    format::{self, ALIGN, Blob, HEADER, Index, Record},
+    format::{self, ALIGN, Blob, HEADER, Index, Key, Record},
 };
 use crate::Metadata;
 
@@ -30,19 +31,53 @@ impl ArchiveWriter {
     }
 
     /// Adds a kernel. `defines` are the arguments that were made constant, which tell permutations of one kernel apart.
-    pub fn add(&mut self, metadata: &Metadata, mut defines: Vec<(String, String)>, code: Vec<u8>) {
+    pub fn add(&mut self, metadata: &Metadata, defines: Vec<(String, String)>, code: Vec<u8>) {
+        self.add_made_from(metadata, defines, [0; 32], code);
+    }
+
+    /// As [`ArchiveWriter::add`], with a hash of everything that the kernel was made from.
+    pub fn add_made_from(
+        &mut self,
+        metadata: &Metadata,
+        mut defines: Vec<(String, String)>,
+        key: Key,
+        code: Vec<u8>,
+    ) {
         defines.sort();
         let record = Record {
             kernel: metadata.kernel.clone(),
             defines,
             target: metadata.target.clone(),
             features: metadata.features.clone(),
+            key,
             code: NOWHERE,
             metadata: NOWHERE,
         };
         // Strings and numbers under string keys: nothing that JSON cannot hold.
         let metadata = serde_json::to_vec(metadata).unwrap_or_default();
         self.entries.push(Entry { record, code, metadata });
+    }
+
+    /// Takes a kernel over from another archive.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if its bytes do not fit their checksums.
+    pub fn copy(&mut self, variant: &Variant) -> Result<(), ArchiveError> {
+        let (code, metadata) = (variant.code()?.to_vec(), variant.raw_metadata()?.to_vec());
+        self.entries.push(Entry { record: variant.record.clone(), code, metadata });
+        Ok(())
+    }
+
+    /// Number of kernels so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// The bytes of the archive. What is the same in several kernels is held once.

@@ -1,5 +1,6 @@
 //! The same for people.
 
+use super::artifact_table;
 use luisac::driver::render::harmless;
 use serde_json::Value;
 
@@ -9,7 +10,9 @@ const WIDTH: usize = 100;
 /// A table of what was found.
 pub fn table(value: &Value) -> String {
     match word(&value["kind"]).as_str() {
-        "metadata" => format!("{}\n\n{:#}\n", word(&value["input"]), value["metadata"]),
+        "metadata" => artifact_table::metadata(value),
+        "archive" => artifact_table::archive(value),
+        "archive-diff" => artifact_table::difference(value),
         "xir" => {
             let head = format!("{}: XIR text, {} bytes\n", word(&value["input"]), value["bytes"]);
             functions(head, value)

@@ -1,8 +1,9 @@
 //! `--arg` and `--out`: what the user writes becomes bytes for a kernel, and back.
 
-use super::element::{Scalars, format_scalar, parse_scalar};
+use super::element::{element_of, format_scalar};
 use super::npy::{Array, Element};
 use super::picture;
+use luisac::driver::value::{self, Scalars};
 use luisac_artifact::{PixelStorage, TexelKind};
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_xir::math::scalar;
@@ -68,37 +69,11 @@ fn extension(text: &str) -> Option<String> {
 // ---- values
 
 fn parse_value(types: &TypeTable, ty: TypeId, text: &str) -> Result<Vec<u8>, String> {
-    let size = types.size(ty) as usize;
     if extension(text).as_deref() == Some("npy") {
         return elements_to_memory(types, ty, &read_npy(text)?, Some(1))
             .map_err(|e| format!("`{text}`: {e}"));
     }
-    let parts: Vec<&str> = text.split(',').collect();
-    let bad = |part: &str, what: &str| format!("`{part}` is no {what}");
-    let Some(scalars) = Scalars::of(types, ty) else {
-        // A structure: its bytes.
-        let bytes: Option<Vec<u8>> =
-            parts.iter().map(|p| parse_scalar(Scalar::U8, p).map(|b| b[0])).collect();
-        return bytes.filter(|b| b.len() == size).ok_or_else(|| {
-            format!("a value of type `{}` is given as its {size} bytes", types.description(ty))
-        });
-    };
-    if parts.len() != scalars.offsets.len() {
-        return Err(format!(
-            "{} number{} given, but `{}` takes {}",
-            parts.len(),
-            if parts.len() == 1 { " is" } else { "s are" },
-            types.description(ty),
-            scalars.offsets.len()
-        ));
-    }
-    let mut memory = vec![0; size];
-    for (part, &offset) in parts.iter().zip(&scalars.offsets) {
-        let name = types.description(TypeId::scalar(scalars.scalar));
-        let bytes = parse_scalar(scalars.scalar, part).ok_or_else(|| bad(part, &name))?;
-        memory[offset..offset + bytes.len()].copy_from_slice(&bytes);
-    }
-    Ok(memory)
+    value::parse(types, ty, text)
 }
 
 // ---- buffers
@@ -158,7 +133,7 @@ fn elements_to_memory(
         Some(c) if c != n => Err(format!("holds {n} elements, but {c} are needed")),
         _ => Ok(()),
     };
-    let scalars = Scalars::of(types, elem).filter(|s| s.element().is_some());
+    let scalars = Scalars::of(types, elem).filter(|s| element_of(s.scalar).is_some());
     let description = types.description(elem);
     let Some(scalars) = scalars else {
         if array.element != Element::U8 || size == 0 || !array.bytes.len().is_multiple_of(size) {
@@ -169,7 +144,7 @@ fn elements_to_memory(
         check(array.bytes.len() / size)?;
         return Ok(array.bytes.clone());
     };
-    let wanted = scalars.element().unwrap_or(Element::U8);
+    let wanted = element_of(scalars.scalar).unwrap_or(Element::U8);
     let is_bool = wanted == Element::Bool && array.element == Element::U8;
     if array.element != wanted && !is_bool {
         return Err(format!(
@@ -206,7 +181,7 @@ fn memory_to_elements(
     shape: Option<&[u64]>,
 ) -> Array {
     let size = (types.size(elem) as usize).max(1);
-    let scalars = Scalars::of(types, elem).and_then(|s| Some((s.element()?, s.offsets)));
+    let scalars = Scalars::of(types, elem).and_then(|s| Some((element_of(s.scalar)?, s.offsets)));
     let (element, bytes, each) = match scalars {
         None => (Element::U8, memory.to_vec(), size),
         Some((element, offsets)) => {

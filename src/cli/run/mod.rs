@@ -8,7 +8,6 @@ mod on_interp;
 mod picture;
 
 use super::code_options::{code_options, split};
-use super::compile::choose;
 use super::messages::{Failure, Messages};
 use super::options::{DeviceOption, RunCommand};
 use super::output;
@@ -73,7 +72,7 @@ fn run_input(
     let (mut module, warnings) = program::module(input, read)?;
     messages.show_all(&warnings, Some(input));
     let entries: Vec<String> = command.entry.iter().cloned().collect();
-    let kernels = choose(&module, &entries)?;
+    let kernels = compile::choose(&module, &entries)?;
     let &[position] = kernels.as_slice() else {
         return Err(Diagnostic::error(
             codes::MANY_KERNELS,
