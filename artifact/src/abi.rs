@@ -9,8 +9,9 @@
 //! | value | size of the type | the memory form of the type |
 //! | buffer | 16 | `u64` address, `u64` size in bytes |
 //! | image, `ptx` | 16 | `u64` surface object, `u64` [`PixelStorage`](crate::PixelStorage) number |
-//! | image, `cpu` | 16 | `u64` pointer to an [`ImageView`], `u64` [`PixelStorage`](crate::PixelStorage) number |
-//! | bindless array, acceleration structure, indirect dispatch buffer | 16 | reserved |
+//! | image, `cpu` | 16 | `u64` pointer to the [`ImageView`]s of its levels, `u64` [`PixelStorage`](crate::PixelStorage) number |
+//! | bindless array | 16 | `u64` address of its [`BindlessRecord`]s, `u64` number of slots |
+//! | acceleration structure, indirect dispatch buffer | 16 | reserved |
 //! | log buffer, only if the kernel prints, asserts or traps | 16 | `u64` capacity of the data in bytes, `u64` pointer to [the log](LogLayout) |
 //! | dispatch, always last | 16 | `u32` x, y, z of the dispatch size, `u32` kernel id |
 //!
@@ -160,9 +161,10 @@ pub struct BlockConfig {
 /// The type of a CPU kernel's entry point; see [`BlockConfig`].
 pub type CpuEntry = unsafe extern "C" fn(params: *const u8, block: *const BlockConfig);
 
-/// One level of a storage image, as a CPU kernel sees it. Texel (x, y, z) starts at
-/// `data + x * bytes(storage) + y * row_stride + z * slice_stride`.
-#[repr(C)]
+/// One level of an image, as a CPU kernel sees it. Texel (x, y, z) starts at
+/// `data + x * bytes(storage) + y * row_stride + z * slice_stride`. The views of an image's levels lie one after the other, so
+/// that the view of a level is the start of an image of the levels from there on.
+#[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageView {
     /// Address of the first texel.
@@ -179,10 +181,51 @@ pub struct ImageView {
     pub row_stride: u64,
     /// Bytes from a slice to the next.
     pub slice_stride: u64,
+    /// Number of levels, this one and the smaller ones, whose views follow.
+    pub levels: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What a slot of a bindless array holds, as `cpu` and `ptx` kernels see it; all zero if it is empty.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BindlessRecord {
+    /// Address of the buffer.
+    pub buffer: u64,
+    /// Size of the buffer in bytes. On `ptx` in the low 48 bits; above them the samplers of the images, two-dimensional first.
+    pub buffer_size: u64,
+    /// The two-dimensional image. `cpu`: address of its [`ImageView`]s, with the sampler in the low 4 bits. `ptx`: texture object.
+    pub image2d: u64,
+    /// The three-dimensional image, likewise.
+    pub image3d: u64,
+}
+
+/// Bits of [`BindlessRecord::image2d`] on `cpu` that are the sampler, `filter * 4 + address`.
+pub const SAMPLER_MASK: u64 = 15;
+/// Bits of [`BindlessRecord::buffer_size`] on `ptx` that are the size.
+pub const PTX_SIZE_BITS: u32 = 48;
+/// Where the samplers of the two images start in [`BindlessRecord::buffer_size`] on `ptx`.
+pub const PTX_SAMPLER_BITS: [u32; 2] = [48, 56];
+
+/// What leads to an image that a `ptx` kernel samples, in global memory.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PtxImage {
+    /// Surface object of the level that is read and written.
+    pub surface: u64,
+    /// Zero.
+    pub reserved: u64,
+    /// Texture objects of the image from that level on, with sampler `filter * 4 + address` each; those that the kernel does not
+    /// use may be 0, but the first one is always there, since it measures the image and fetches texels.
+    pub textures: [u64; 16],
 }
 
 const _: () = {
-    assert!(size_of::<ImageView>() == 40 && align_of::<ImageView>() == 8);
+    assert!(size_of::<BindlessRecord>() == 32);
+    assert!(size_of::<PtxImage>() == 144);
+    assert!(size_of::<ImageView>() == 48 && align_of::<ImageView>() == 16);
+    assert!(std::mem::offset_of!(ImageView, levels) == 40);
     assert!(
         std::mem::offset_of!(ImageView, width) == 8
             && std::mem::offset_of!(ImageView, storage) == 20

@@ -17,7 +17,7 @@ pub mod metadata;
 mod pixel;
 mod write;
 
-pub use abi::{ArgumentShape, BlockConfig, ImageView, LogLayout, ParamLayout};
+pub use abi::{ArgumentShape, BindlessRecord, BlockConfig, ImageView, LogLayout, ParamLayout};
 pub use archive::{Archive, ArchiveError, ArchiveWriter, DeviceProfile, Variant};
 pub use bindings::{Bindings, Slot, SlotKind};
 pub use layout::{DataLayout, LayoutError, Scalar, TypeId, TypeKind};

@@ -121,6 +121,17 @@ pub enum RuntimeError {
     /// An argument kind that this device does not have.
     #[error("argument {index} is {kind}, which the device `cpu` does not support yet")]
     UnsupportedArgument { index: usize, kind: &'static str },
+    /// A slot that a bindless array does not have.
+    #[error("there is no slot {slot} in a bindless array of {slots}")]
+    Slot { slot: usize, slots: usize },
+    /// A view that a slot of a bindless array cannot hold.
+    #[error(
+        "slot {slot} cannot hold bytes {start} to {end} of a buffer of {size}; they must lie inside and start at a multiple of 16"
+    )]
+    SlotView { slot: usize, start: usize, end: usize, size: usize },
+    /// A level that an image does not have.
+    #[error("there is no level {level} in an image of {levels}")]
+    ImageLevel { level: u32, levels: u32 },
     /// The host has no memory left.
     #[error("out of memory: {bytes} bytes were asked for")]
     OutOfMemory { bytes: u64 },
@@ -184,6 +195,9 @@ impl RuntimeError {
             Self::ImageMismatch { .. } => "L1123",
             Self::View { .. } => "L1124",
             Self::UnsupportedArgument { .. } => "L1125",
+            Self::Slot { .. } => "L1126",
+            Self::SlotView { .. } => "L1127",
+            Self::ImageLevel { .. } => "L1128",
             Self::OutOfMemory { .. } => "L1130",
             Self::ImageShape { .. } => "L1131",
             Self::DataSize { .. } => "L1132",
@@ -209,7 +223,9 @@ impl RuntimeError {
             Self::ImageMismatch { .. } => {
                 "float images take any storage, int and uint images the integer storages byte, short, int"
             }
-            Self::View { .. } => "choose another range of the buffer",
+            Self::View { .. } | Self::SlotView { .. } => "choose another range of the buffer",
+            Self::Slot { .. } => "slots count from 0; give the array more of them",
+            Self::ImageLevel { .. } => "levels count from 0; give the image more of them",
             Self::UnsupportedArgument { .. } => {
                 "use `--device interp` where it holds what the kernel needs"
             }

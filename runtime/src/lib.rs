@@ -6,7 +6,9 @@ mod error;
 pub mod host;
 mod log;
 mod print;
+mod sampler;
 mod texel;
 
 pub use error::{LoadError, RuntimeError};
 pub use luisac_artifact::{Metadata, PixelStorage};
+pub use sampler::{Address, Filter, Sampler};

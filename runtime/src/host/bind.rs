@@ -1,13 +1,13 @@
 //! Arguments into the parameter block, checked against the metadata.
 
-use std::ops::Range;
+use std::{marker::PhantomData, ops::Range};
 
 use luisac_artifact::{
-    DataLayout, ImageView, TypeKind,
+    DataLayout, TypeKind,
     metadata::{Argument, ArgumentKind},
 };
 
-use super::{Buffer, Image, Kernel, memory::Memory};
+use super::{BindlessArray, Buffer, Image, Kernel, memory::Memory};
 use crate::RuntimeError;
 
 /// Bytes of the log's data, unless [`Launch::log_capacity`] says another number.
@@ -24,8 +24,12 @@ pub enum Arg<'a> {
     Buffer(&'a Buffer),
     /// Bytes of a buffer.
     View(&'a Buffer, Range<usize>),
-    /// An image.
+    /// An image, all levels.
     Image(&'a Image),
+    /// An image from this level on.
+    Level(&'a Image, u32),
+    /// A bindless array.
+    Bindless(&'a BindlessArray<'a>),
 }
 
 impl Arg<'_> {
@@ -33,7 +37,8 @@ impl Arg<'_> {
         match self {
             Self::Value(_) => "a value",
             Self::Buffer(_) | Self::View(..) => "a buffer",
-            Self::Image(_) => "an image",
+            Self::Image(_) | Self::Level(..) => "an image",
+            Self::Bindless(_) => "a bindless array",
         }
     }
 }
@@ -45,8 +50,7 @@ pub struct Launch<'a> {
     pub(crate) params: Memory,
     /// The log: `u64 used`, then data.
     pub(crate) log: Option<Memory>,
-    /// What the parameter block's image pointers lead to; a box, so that it stays where it is.
-    _views: Box<[ImageView]>,
+    arguments: PhantomData<&'a ()>,
     pub(crate) kernel_id: u32,
     log_capacity: usize,
 }
@@ -66,11 +70,6 @@ impl Kernel {
                 got: arguments.len(),
             });
         }
-        let images = arguments
-            .iter()
-            .filter_map(|a| if let Arg::Image(i) = a { Some(i.view()) } else { None });
-        let views: Box<[ImageView]> = images.collect();
-        let mut view = views.iter();
         let mut params = Memory::zeroed(metadata.params.size as usize)?;
         let block = params.bytes_mut();
         for (index, (argument, given)) in metadata.arguments.iter().zip(arguments).enumerate() {
@@ -86,12 +85,18 @@ impl Kernel {
                     // Inside the buffer, so the sum is an address in it or just behind it.
                     (b.0.address() as u64 + range.start as u64, range.len() as u64)
                 }
-                (ArgumentKind::Image, Arg::Image(image)) => {
-                    check_image(index, argument, image)?;
-                    let view = view.next().map_or(0, |v| std::ptr::from_ref(v) as u64);
-                    (view, image.storage().number().into())
+                (ArgumentKind::Image, Arg::Image(image)) => bind_image(index, argument, image, 0)?,
+                (ArgumentKind::Image, Arg::Level(image, level)) => {
+                    bind_image(index, argument, image, *level)?
                 }
-                (ArgumentKind::Value | ArgumentKind::Buffer | ArgumentKind::Image, given) => {
+                (ArgumentKind::BindlessArray, Arg::Bindless(array)) => array.words(),
+                (
+                    ArgumentKind::Value
+                    | ArgumentKind::Buffer
+                    | ArgumentKind::Image
+                    | ArgumentKind::BindlessArray,
+                    given,
+                ) => {
                     let expected = format!("{} (`{}`)", kind_name(argument.kind), argument.ty);
                     return Err(RuntimeError::ArgumentKind { index, expected, got: given.name() });
                 }
@@ -106,7 +111,7 @@ impl Kernel {
             kernel: self,
             params,
             log: None,
-            _views: views,
+            arguments: PhantomData,
             kernel_id: 0,
             log_capacity: LOG_CAPACITY,
         })
@@ -150,6 +155,17 @@ fn check_view(
         return Ok(());
     }
     Err(RuntimeError::View { index, start, end, size, align })
+}
+
+/// The words of an image from a level on.
+fn bind_image(
+    index: usize,
+    argument: &Argument,
+    image: &Image,
+    level: u32,
+) -> Result<(u64, u64), RuntimeError> {
+    check_image(index, argument, image)?;
+    Ok((image.views(level)?, image.storage().number().into()))
 }
 
 fn check_image(index: usize, argument: &Argument, image: &Image) -> Result<(), RuntimeError> {

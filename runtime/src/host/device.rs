@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use luisac_artifact::{Metadata, PixelStorage, abi::CpuEntry};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{Image, loader::Code, memory::Memory};
+use super::{BindlessArray, Image, loader::Code, memory::Memory};
 use crate::{LoadError, RuntimeError};
 
 /// Stack of a worker thread. Kernels keep their large arrays in scratch memory, but deep ones still need room.
@@ -76,7 +76,7 @@ impl Device {
     /// # Errors
     /// [`RuntimeError::ImageShape`] or [`RuntimeError::OutOfMemory`].
     pub fn image_2d(&self, storage: PixelStorage, size: [u32; 2]) -> Result<Image, RuntimeError> {
-        Image::new(storage, 2, [size[0], size[1], 1])
+        Image::new(storage, 2, [size[0], size[1], 1], 1)
     }
 
     /// An image of three dimensions, zero at first.
@@ -84,7 +84,33 @@ impl Device {
     /// # Errors
     /// [`RuntimeError::ImageShape`] or [`RuntimeError::OutOfMemory`].
     pub fn image_3d(&self, storage: PixelStorage, size: [u32; 3]) -> Result<Image, RuntimeError> {
-        Image::new(storage, 3, size)
+        Image::new(storage, 3, size, 1)
+    }
+
+    /// An image of `dimension` 2 (then the depth is 1) or 3 with `levels` levels, zero at first.
+    ///
+    /// # Errors
+    /// [`RuntimeError::ImageShape`] or [`RuntimeError::OutOfMemory`].
+    pub fn image_with_levels(
+        &self,
+        storage: PixelStorage,
+        dimension: u32,
+        size: [u32; 3],
+        levels: u32,
+    ) -> Result<Image, RuntimeError> {
+        if !(dimension == 3 || dimension == 2 && size[2] == 1) {
+            let reason = "it has two dimensions and a depth of 1, or three";
+            return Err(RuntimeError::ImageShape { size, storage, reason });
+        }
+        Image::new(storage, dimension, size, levels)
+    }
+
+    /// A bindless array of empty slots.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutOfMemory`].
+    pub fn bindless_array<'r>(&self, slots: usize) -> Result<BindlessArray<'r>, RuntimeError> {
+        BindlessArray::new(slots)
     }
 
     /// Loads a kernel: an ELF object for this machine, with the metadata that was written beside it.

@@ -18,6 +18,7 @@
 //! ```
 
 mod bind;
+mod bindless;
 mod device;
 mod dispatch;
 mod image;
@@ -25,6 +26,7 @@ mod loader;
 mod memory;
 
 pub use bind::{Arg, Launch};
+pub use bindless::BindlessArray;
 pub use device::{Buffer, Device, Kernel};
 pub use dispatch::Output;
 pub use image::{Image, Texel};
