@@ -120,7 +120,7 @@ fn images_of_three_dimensions() {
     let image = || argument(ArgumentKind::Image, "texture<3,uint>", 0, 1);
     let kernel =
         load(&device, &object, metadata("volume", [4, 2, 2], vec![image(), image()], vec![]));
-    let mut a = device.image_3d(PixelStorage::Byte4, [5, 3, 3]).unwrap();
+    let a = device.image_3d(PixelStorage::Byte4, [5, 3, 3]).unwrap();
     let b = device.image_3d(PixelStorage::Byte4, [5, 3, 3]).unwrap();
     let data: Vec<u32> = (0..5 * 3 * 3 * 4).collect();
     a.upload(&data, 4).unwrap();

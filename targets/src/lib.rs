@@ -16,7 +16,7 @@ pub mod llvm;
 
 pub use errors::CODES;
 pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance, Source};
-pub use support::{Support, check_externals, compute_core};
+pub use support::{Support, addressed_core, check_externals, compute_core};
 pub use usage::{argument_usage, argument_uses};
 
 use luisac_artifact::metadata::MathMode;

@@ -68,6 +68,29 @@ pub fn compute_core(op: Op) -> Support {
     }
 }
 
+/// Whether a target that reaches resources by their addresses holds an operation: the compute core, and bindless arrays with
+/// buffers and images in their slots, sampled by the pass `lower_sampling` where the target does not do it.
+pub fn addressed_core(op: Op) -> Support {
+    match op {
+        Op::ResourceQuery(q) if q.samples() => Support::Lowered,
+        Op::ResourceQuery(q) if q.is_bindless() || q.asks_of_levels_or_sampler() => Support::Native,
+        Op::ResourceRead(
+            ResourceReadOp::BindlessBufferRead
+            | ResourceReadOp::BindlessByteBufferRead
+            | ResourceReadOp::BindlessTexture2dRead
+            | ResourceReadOp::BindlessTexture3dRead
+            | ResourceReadOp::BindlessTexture2dReadLevel
+            | ResourceReadOp::BindlessTexture3dReadLevel
+            | ResourceReadOp::Texture2dReadLevel
+            | ResourceReadOp::Texture3dReadLevel,
+        )
+        | Op::ResourceWrite(
+            ResourceWriteOp::BindlessBufferWrite | ResourceWriteOp::BindlessByteBufferWrite,
+        ) => Support::Native,
+        _ => compute_core(op),
+    }
+}
+
 /// Refuses a kernel that reaches a function without a body: artifacts stand alone. Time linear in the code that it reaches.
 ///
 /// # Errors

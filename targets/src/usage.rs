@@ -108,6 +108,17 @@ fn constant_u32(function: &Function, value: luisac_xir::ValueId) -> Option<u32> 
     u32::try_from(function.constant_bits(value)?).ok()
 }
 
+/// Whether an operation needs an image as a sampler sees it, with all levels.
+fn takes_for_texture(op: Op) -> bool {
+    match op {
+        Op::ResourceQuery(q) => q.samples() || q.asks_of_levels_or_sampler(),
+        Op::ResourceRead(r) => {
+            matches!(r, ResourceReadOp::Texture2dReadLevel | ResourceReadOp::Texture3dReadLevel)
+        }
+        _ => false,
+    }
+}
+
 fn accesses(module: &Module, kernel: FunctionId) -> Vec<Access> {
     let mut known: FxHashMap<FunctionId, Vec<Access>> = FxHashMap::default();
     for id in reachable_callees_first(module, kernel) {
@@ -190,7 +201,7 @@ fn scan(
                     }
                     op => {
                         entry.reads = true;
-                        entry.samples |= matches!(op, Op::ResourceQuery(q) if q.samples());
+                        entry.samples |= takes_for_texture(op);
                     }
                 }
             }

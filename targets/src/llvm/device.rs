@@ -4,10 +4,11 @@ use luisac_ast::types::Scalar;
 use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
 use luisac_xir::{FunctionId, InstId, ValueId};
 
+use super::bindless::Sampling;
 use super::function::FnEmit;
 use super::ir::{AccessGroup, Lines, Scope, Val};
 use super::module::ModuleEmit;
-use super::value::{Image, Leaves, Value};
+use super::value::{Image, Leaves, Texture, Value};
 use super::{Emit, Lanes};
 
 /// Kind of division by which a float operation is rounded.
@@ -158,6 +159,57 @@ pub trait Device: Sync {
     ) -> Emit<()>;
     /// Size of an image along each of `dim` axes.
     fn image_size(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves>;
+    /// Whether images are sampled through texture objects.
+    fn has_texture_objects(&self) -> bool {
+        false
+    }
+    /// The image argument whose words in the parameter block are these; `sampled`: the kernel samples it.
+    fn image_argument(
+        &self,
+        cx: &ModuleEmit<'_, '_>,
+        first: Val,
+        storage: Val,
+        sampled: bool,
+    ) -> Image {
+        let _ = (cx, sampled);
+        Image { handle: first, storage, textures: None }
+    }
+    /// The size of the buffer of a bindless record whose second word is this, `i64`.
+    fn slot_size(&self, cx: &ModuleEmit<'_, '_>, word: Val) -> Val {
+        let _ = cx;
+        word
+    }
+    /// The image of `dim` dimensions in a bindless record: `size` is the record's second word, `word` that of the image.
+    fn slot_texture(&self, f: &mut FnEmit<'_, '_, '_>, size: Val, word: Val, dim: u32) -> Texture;
+    /// An image argument as it is sampled.
+    fn texture(&self, f: &mut FnEmit<'_, '_, '_>, image: Image) -> Texture;
+    /// Number of levels, `i32`.
+    fn texture_levels(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture) -> Val;
+    /// Texels along each of `dim` axes.
+    fn texture_size(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture, dim: u32) -> Leaves;
+    /// The float texel of a level; zero if level or coordinate lies outside.
+    fn texture_fetch(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        texture: Texture,
+        coordinate: &[Val],
+        level: Val,
+    ) -> Emit<Leaves>;
+    /// Samples by the device, where the target leaves that to it; nothing elsewhere.
+    fn texture_sample(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        handle: Val,
+        sampling: &Sampling,
+    ) -> Option<Leaves> {
+        let _ = (f, handle, sampling);
+        None
+    }
+    /// The texture object of an image argument for a sampler, `i32`.
+    fn texture_for(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, sampler: Val) -> Val {
+        let _ = (f, sampler);
+        image.handle
+    }
     /// The device's timer, `i64`.
     fn clock(&self, f: &mut FnEmit<'_, '_, '_>) -> Val;
     /// A float to the bits of the nearest half.

@@ -200,7 +200,7 @@ impl<'a, 'c, 'm> FnEmit<'a, 'c, 'm> {
     fn instruction(&mut self, inst: InstId) -> Emit<Option<Value>> {
         let func = self.func;
         let op = func.op(inst);
-        if let Support::Refused(code) = crate::compute_core(op) {
+        if let Support::Refused(code) = crate::addressed_core(op) {
             return Err(refused(code, op));
         }
         self.check_type(inst, op)?;

@@ -15,7 +15,7 @@ use super::device::Device;
 use super::function::FnEmit;
 use super::ir::{AccessGroup, Callee, FUNCTION, Ir, Ty, Val, fast};
 use super::types::TypeMap;
-use super::value::{Buffer, Image, Value};
+use super::value::{Bindless, Buffer, Image, Value};
 use super::{Emit, launch::Launch};
 use crate::metadata::param_layout;
 use crate::usage::reachable_callees_first;
@@ -190,7 +190,15 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                         self.ir.int(64),
                         self.ir.int(32),
                     ]),
-                    TypeKind::Texture { .. } => list.extend([self.ir.int(64), self.ir.int(64)]),
+                    TypeKind::Texture { .. } => {
+                        let words = if self.device.has_texture_objects() { 3 } else { 2 };
+                        list.extend(vec![self.ir.int(64); words]);
+                    }
+                    TypeKind::BindlessArray => list.extend([
+                        self.ir.ptr(self.device.global_space()),
+                        self.ir.int(64),
+                        self.ir.int(32),
+                    ]),
                     _ => {}
                 },
             }
@@ -286,9 +294,16 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                         size: take(&self.ir),
                         position: take(&self.ir),
                     }),
-                    TypeKind::Texture { .. } => {
-                        Value::Image(Image { handle: take(&self.ir), storage: take(&self.ir) })
-                    }
+                    TypeKind::Texture { .. } => Value::Image(Image {
+                        handle: take(&self.ir),
+                        storage: take(&self.ir),
+                        textures: self.device.has_texture_objects().then(|| take(&self.ir)),
+                    }),
+                    TypeKind::BindlessArray => Value::Bindless(Bindless {
+                        ptr: take(&self.ir),
+                        slots: take(&self.ir),
+                        position: take(&self.ir),
+                    }),
                     _ => Value::Opaque,
                 },
             };
@@ -301,6 +316,7 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
     pub fn load_arguments(&mut self, params: Val) -> Vec<Value> {
         let module = self.module;
         let offsets = self.layout.offsets.clone();
+        let uses = crate::argument_uses(module, self.kernel);
         let mut list = Vec::new();
         for (i, (a, offset)) in
             module.functions[self.kernel].arguments.iter().zip(offsets).enumerate()
@@ -327,7 +343,18 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                     })
                 }
                 TypeKind::Texture { .. } => {
-                    Value::Image(Image { handle: word(&self.ir, 0), storage: word(&self.ir, 8) })
+                    let sampled = uses.get(i).is_some_and(|u| u.sampled);
+                    let (first, storage) = (word(&self.ir, 0), word(&self.ir, 8));
+                    Value::Image(self.device.image_argument(self, first, storage, sampled))
+                }
+                TypeKind::BindlessArray => {
+                    let address = word(&self.ir, 0);
+                    let space = self.ir.ptr(self.device.global_space());
+                    Value::Bindless(Bindless {
+                        ptr: self.ir.inttoptr(address, space),
+                        slots: word(&self.ir, 8),
+                        position: self.ir.const_u32(i as u32),
+                    })
                 }
                 _ if a.kind != ArgumentKind::Value => Value::Opaque,
                 _ => match self.types.flat(a.ty) {
@@ -347,7 +374,11 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                 Value::Leaves(leaves) => list.extend(leaves.iter().copied()),
                 Value::Memory(p) | Value::Place(p) => list.push(self.generic(*p)),
                 Value::Buffer(b) => list.extend([b.ptr, b.size, b.position]),
-                Value::Image(i) => list.extend([i.handle, i.storage]),
+                Value::Image(i) => {
+                    list.extend([i.handle, i.storage]);
+                    list.extend(i.textures);
+                }
+                Value::Bindless(b) => list.extend([b.ptr, b.slots, b.position]),
                 Value::Opaque => {}
             }
         }
@@ -448,6 +479,8 @@ fn instruction_facts(function: &Function, inst: InstId, bounds: BoundsMode) -> F
             false
         }
         Op::ResourceRead(_) | Op::ResourceWrite(_) | Op::Atomic(_) | Op::Gep => true,
+        // The number of the slot.
+        Op::ResourceQuery(q) => q.is_bindless(),
         Op::Arithmetic(ArithmeticOp::Extract | ArithmeticOp::Insert) => {
             function.args(inst).iter().skip(1).any(|&a| function.constant_bits(a).is_none())
         }

@@ -30,7 +30,8 @@ impl FnEmit<'_, '_, '_> {
         }
     }
 
-    fn image(&mut self, id: ValueId) -> Emit<(Image, Scalar, u32)> {
+    /// The image that a value is, what its texels are made of, and its number of dimensions.
+    pub fn image(&mut self, id: ValueId) -> Emit<(Image, Scalar, u32)> {
         let ty = self.func.value_type(id);
         let TypeKind::Texture { dim, elem, .. } = self.cx.module.types.kind(ty) else {
             return Err(internal("an operand that is no image"));
@@ -52,6 +53,11 @@ impl FnEmit<'_, '_, '_> {
     /// The address of element `index` of a typed buffer.
     pub fn buffer_element(&mut self, id: ValueId, index: ValueId, ty: TypeId) -> Emit<Access> {
         let buffer = self.buffer(id)?;
+        self.element_place_in(buffer, index, ty)
+    }
+
+    /// The address of element `index` of a buffer of `ty`.
+    pub fn element_place_in(&mut self, buffer: Buffer, index: ValueId, ty: TypeId) -> Emit<Access> {
         let stride = self.cx.module.types.stride(ty);
         let wide = self.wide_index(index)?;
         if stride == 0 {
@@ -75,6 +81,11 @@ impl FnEmit<'_, '_, '_> {
     /// The address of a value of type `ty` at a byte offset.
     fn byte_place(&mut self, id: ValueId, offset: ValueId, ty: TypeId) -> Emit<Access> {
         let buffer = self.buffer(id)?;
+        self.byte_place_in(buffer, offset, ty)
+    }
+
+    /// The address of a value of type `ty` at a byte offset of a buffer.
+    pub fn byte_place_in(&mut self, buffer: Buffer, offset: ValueId, ty: TypeId) -> Emit<Access> {
         let (size, align) = (self.cx.module.types.size(ty), self.cx.module.types.align(ty));
         let mut wide = self.wide_index(offset)?;
         let mut present = None;
@@ -104,7 +115,8 @@ impl FnEmit<'_, '_, '_> {
         !self.cx.facts(self.cx.kernel).writes_global
     }
 
-    fn read_at(&mut self, access: Access, ty: TypeId, volatile: bool) -> Emit<Option<Value>> {
+    /// Reads a value; zero if there is nothing to access.
+    pub fn read_at(&mut self, access: Access, ty: TypeId, volatile: bool) -> Emit<Option<Value>> {
         let invariant = !volatile && self.unchanging();
         let Access { ptr, present } = access;
         if self.cx.types.flat(ty).is_some() || present.is_none() {
@@ -163,7 +175,7 @@ impl FnEmit<'_, '_, '_> {
                 let texel = device.image_read(self, image, element, &coordinate)?;
                 Ok(Some(Value::Leaves(texel)))
             }
-            _ => Err(refused(errors::UNSUPPORTED_OPERATION, Op::ResourceRead(op))),
+            _ => self.bindless_read(inst, op),
         }
     }
 
@@ -194,6 +206,19 @@ impl FnEmit<'_, '_, '_> {
                 let texel = self.leaves(func.arg(inst, 2))?;
                 let device = self.cx.device;
                 device.image_write(self, image, element, &coordinate, &texel)
+            }
+            W::BindlessBufferWrite => {
+                let v = func.arg(inst, 3);
+                let ty = func.value_type(v);
+                let buffer = self.slot_buffer(inst)?;
+                let access = self.element_place_in(buffer, func.arg(inst, 2), ty)?;
+                self.write_at(access, ty, v, false)
+            }
+            W::BindlessByteBufferWrite => {
+                let v = func.arg(inst, 3);
+                let ty = func.value_type(v);
+                let access = self.slot_bytes(inst, ty)?;
+                self.write_at(access, ty, v, false)
             }
             _ => Err(refused(errors::UNSUPPORTED_OPERATION, Op::ResourceWrite(op))),
         }
@@ -229,11 +254,12 @@ impl FnEmit<'_, '_, '_> {
                 let device = self.cx.device;
                 device.image_size(self, image, dim).map(Value::Leaves)
             }
-            _ => Err(refused(errors::UNSUPPORTED_OPERATION, Op::ResourceQuery(op))),
+            _ => self.bindless_query(inst, op),
         }
     }
 
-    fn as_size(&self, v: Val, ty: TypeId) -> Emit<Value> {
+    /// A 64-bit size or address as the type of a query.
+    pub fn as_size(&self, v: Val, ty: TypeId) -> Emit<Value> {
         match self.cx.module.types.scalar_of(ty) {
             Some(s) if s.is_int() => {
                 Ok(Value::scalar(self.cx.ir.zext_or_trunc(v, self.cx.ir.int(s.bits()))))
@@ -243,7 +269,7 @@ impl FnEmit<'_, '_, '_> {
     }
 
     /// The components of a texel coordinate as 32 bits.
-    fn coordinate(&mut self, id: ValueId, dim: u32) -> Emit<Leaves> {
+    pub fn coordinate(&mut self, id: ValueId, dim: u32) -> Emit<Leaves> {
         let leaves = self.leaves(id)?;
         let signed = self.is_signed(id);
         let word = self.cx.ir.int(32);

@@ -18,13 +18,35 @@ pub struct Buffer {
     pub position: Val,
 }
 
-/// A storage image.
+/// An image argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Image {
-    /// Surface object or pointer to an image view, `i64`.
+    /// Surface object or address of the image views, `i64`.
     pub handle: Val,
     /// Pixel storage number, `i64`.
     pub storage: Val,
+    /// Where the target has texture objects: address of those for each sampler, `i64`; zero if the kernel does not sample it.
+    pub textures: Option<Val>,
+}
+
+/// An image as it is sampled, with all its levels.
+#[derive(Clone, Copy, Debug)]
+pub struct Texture {
+    /// Texture object or address of the image views, `i64`.
+    pub handle: Val,
+    /// Sampler of the slot that it is in, `i32`: `filter * 4 + address`; zero for an argument.
+    pub sampler: Val,
+}
+
+/// A bindless array.
+#[derive(Clone, Copy, Debug)]
+pub struct Bindless {
+    /// Address of the records.
+    pub ptr: Val,
+    /// Number of slots, `i64`.
+    pub slots: Val,
+    /// Position among the kernel's arguments, `i32`, for reports of traps.
+    pub position: Val,
 }
 
 /// An XIR value.
@@ -41,6 +63,8 @@ pub enum Value {
     Buffer(Buffer),
     /// An image.
     Image(Image),
+    /// A bindless array.
+    Bindless(Bindless),
     /// A resource that nothing here can touch.
     Opaque,
 }

@@ -336,7 +336,7 @@ fn bind(device: &Device, types: &TypeTable, ty: TypeId, given: &Value) -> Result
                 (_, 2) => PixelStorage::Int2,
                 _ => PixelStorage::Int4,
             };
-            let mut image = match size("depth") {
+            let image = match size("depth") {
                 Some(d) => device.image_3d(storage, [w, h, d]),
                 None => device.image_2d(storage, [w, h]),
             }

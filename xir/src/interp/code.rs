@@ -59,6 +59,17 @@ pub(super) struct Chain {
     pub label: u32,
 }
 
+/// What a resource is asked for that is one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// The number of levels of an image.
+    Levels,
+    /// The sampler of a slot: `filter * 4 + address`.
+    Sampler,
+    /// The type that is recorded for a buffer; none is, so it is 0.
+    Type,
+}
+
 /// Which of its resources a slot of a bindless array is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
@@ -320,6 +331,11 @@ pub(super) enum Code {
         resource: Resource,
         level: Option<(Src, Scalar)>,
         dimensions: u32,
+    },
+    Ask {
+        dst: u32,
+        resource: Resource,
+        what: Asked,
     },
     Sample(Box<Sample>),
     SetDispatch(Box<Dispatch>),

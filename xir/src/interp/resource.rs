@@ -2,7 +2,7 @@
 //! records of indirect dispatch.
 
 use super::access::{number, resolve};
-use super::code::{Dispatch, Element, Holds, Lod, Resource, Sample, Src, Stride};
+use super::code::{Asked, Dispatch, Element, Holds, Lod, Resource, Sample, Src, Stride};
 use super::fault::FaultKind;
 use super::machine::{Lanes, Machine, Miss, Step, trouble};
 use super::race::Access;
@@ -196,6 +196,27 @@ impl Machine<'_> {
         })
     }
 
+    pub(super) fn ask(
+        &mut self,
+        current: &Activation,
+        lanes: Lanes,
+        dst: u32,
+        resource: Resource,
+        what: Asked,
+    ) -> Step<()> {
+        let dst = self.row(current.frame + dst as usize);
+        lanes.try_each(|lane| {
+            let argument = self.resource(current, resource, lane)?;
+            let word = match (what, argument.and_then(|a| self.args.get(a as usize))) {
+                (Asked::Levels, Some(&Arg::Image { levels, .. })) => levels,
+                (Asked::Sampler, Some(_)) => self.slot_sampler(current, resource, lane)?.code(),
+                _ => 0,
+            };
+            self.cells[dst.of(0, lane)] = word.into();
+            Ok(())
+        })
+    }
+
     pub(super) fn sampled(
         &mut self,
         current: &Activation,
@@ -248,8 +269,18 @@ impl Machine<'_> {
                 None => trouble(FaultKind::NoSampler { filter, address }, lane),
             };
         }
+        self.slot_sampler(current, sample.resource, lane)
+    }
+
+    /// The sampler of a slot.
+    fn slot_sampler(
+        &mut self,
+        current: &Activation,
+        resource: Resource,
+        lane: usize,
+    ) -> Step<Sampler> {
         let unset = Sampler { filter: sample::Filter::Point, address: sample::Address::Edge };
-        let Resource::Slot { array, index, scalar, holds } = sample.resource else {
+        let Resource::Slot { array, index, scalar, holds } = resource else {
             return Ok(unset);
         };
         let array = current.resources[array as usize];

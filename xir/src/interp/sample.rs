@@ -4,6 +4,8 @@
 //! fraction. The steps are in float; a texel `k` of `n` has its centre at `(k + 0.5) / n`.
 
 use super::machine::Step;
+use crate::op::ArithmeticOp;
+use crate::{Scalar, eval};
 
 /// How texels between the given ones are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,11 @@ impl Sampler {
             _ => return None,
         };
         Some(Sampler { filter, address })
+    }
+
+    /// Both codes in one number: `filter * 4 + address`.
+    pub fn code(self) -> u32 {
+        self.filter as u32 * 4 + self.address as u32
     }
 }
 
@@ -130,12 +137,18 @@ fn level_of(shape: &Shape, sampler: Sampler, detail: Detail) -> (f32, Option<([f
     let (x, y) = (texels(shape, ddx), texels(shape, ddy));
     let (long, short, direction) = if x >= y { (x, y, ddx) } else { (y, x, ddy) };
     if sampler.filter != Filter::Anisotropic {
-        return (long.log2().max(least), None);
+        return (log2(long).max(least), None);
     }
     let ratio = if short > 0.0 { long / short } else { MAX_ANISOTROPY };
     let ratio = if long > 0.0 { ratio.clamp(1.0, MAX_ANISOTROPY) } else { 1.0 };
     let taps = ratio.ceil() as u32;
-    ((long / ratio).log2().max(least), (taps > 1).then_some((direction, taps)))
+    (log2(long / ratio).max(least), (taps > 1).then_some((direction, taps)))
+}
+
+/// The logarithm as kernels compute it.
+fn log2(x: f32) -> f32 {
+    let computed = eval::unary(ArithmeticOp::Log2, Scalar::F32);
+    computed.map_or(x.log2(), |f| f32::from_bits(f(x.to_bits().into()) as u32))
 }
 
 /// Length of a gradient in texels of level 0.

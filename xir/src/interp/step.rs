@@ -89,6 +89,9 @@ impl Machine<'_> {
             Code::ImageSize { dst, resource, level, dimensions } => {
                 return self.image_size(current, lanes, *dst, *resource, (*level, *dimensions));
             }
+            Code::Ask { dst, resource, what } => {
+                return self.ask(current, lanes, *dst, *resource, *what);
+            }
             Code::Sample(sample) => return self.sampled(current, lanes, sample),
             Code::SetDispatch(dispatch) => return self.set_dispatch(current, lanes, dispatch),
             Code::SetDispatchCount { buffer, count } => {

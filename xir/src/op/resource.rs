@@ -1,5 +1,6 @@
 //! Rows of the operations on resources, ray queries and adjoints. Operand lists equal those of the call operations in
-//! `callops.md`, resource first.
+//! `callops.md`, resource first. No call operation asks for the number of levels, the sampler of a slot (`filter * 4 + address`)
+//! or a texel of a level of an image argument: `lower_sampling` makes these.
 
 /// Declares a resource operation enum: variant, text name, least and greatest operand count.
 macro_rules! resource_operations {
@@ -35,6 +36,8 @@ resource_operations! {
         BufferDeviceAddress "buffer_device_address" 1 1;
         Texture2dSize "texture2d_size" 1 1;
         Texture3dSize "texture3d_size" 1 1;
+        Texture2dLevels "texture2d_levels" 1 1;
+        Texture3dLevels "texture3d_levels" 1 1;
         Texture2dSample "texture2d_sample" 4 4;
         Texture2dSampleLevel "texture2d_sample_level" 5 5;
         Texture2dSampleGrad "texture2d_sample_grad" 6 6;
@@ -51,6 +54,10 @@ resource_operations! {
         BindlessTexture3dSize "bindless_texture3d_size" 2 2;
         BindlessTexture2dSizeLevel "bindless_texture2d_size_level" 3 3;
         BindlessTexture3dSizeLevel "bindless_texture3d_size_level" 3 3;
+        BindlessTexture2dLevels "bindless_texture2d_levels" 2 2;
+        BindlessTexture3dLevels "bindless_texture3d_levels" 2 2;
+        BindlessTexture2dSampler "bindless_texture2d_sampler" 2 2;
+        BindlessTexture3dSampler "bindless_texture3d_sampler" 2 2;
         BindlessTexture2dSample "bindless_texture2d_sample" 3 3;
         BindlessTexture2dSampleLevel "bindless_texture2d_sample_level" 4 4;
         BindlessTexture2dSampleGrad "bindless_texture2d_sample_grad" 5 5;
@@ -94,6 +101,18 @@ impl ResourceQueryOp {
         n >= ResourceQueryOp::BindlessBufferSize as u8
             && n <= ResourceQueryOp::BindlessTexture3dSampleGradLevelSampler as u8
     }
+    /// Whether the number of levels of an image, or the sampler of a slot, is asked.
+    pub const fn asks_of_levels_or_sampler(self) -> bool {
+        matches!(
+            self,
+            ResourceQueryOp::Texture2dLevels
+                | ResourceQueryOp::Texture3dLevels
+                | ResourceQueryOp::BindlessTexture2dLevels
+                | ResourceQueryOp::BindlessTexture3dLevels
+                | ResourceQueryOp::BindlessTexture2dSampler
+                | ResourceQueryOp::BindlessTexture3dSampler
+        )
+    }
     /// Whether the answer depends on the content of an image or bindless slot.
     pub const fn samples(self) -> bool {
         let n = self as u8;
@@ -113,6 +132,8 @@ resource_operations! {
         ByteBufferVolatileRead "byte_buffer_volatile_read" 2 2;
         Texture2dRead "texture2d_read" 2 2;
         Texture3dRead "texture3d_read" 2 2;
+        Texture2dReadLevel "texture2d_read_level" 3 3;
+        Texture3dReadLevel "texture3d_read_level" 3 3;
         BindlessBufferRead "bindless_buffer_read" 3 3;
         BindlessByteBufferRead "bindless_byte_buffer_read" 3 3;
         BindlessTexture2dRead "bindless_texture2d_read" 3 3;

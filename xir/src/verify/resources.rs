@@ -57,6 +57,12 @@ fn query(op: Q) -> Pattern {
         Q::BufferDeviceAddress => (&[AnyBuffer], Int),
         Q::Texture2dSize => (&[Texture2], Int2),
         Q::Texture3dSize => (&[Texture3], Int3),
+        Q::Texture2dLevels => (&[Texture2], U32),
+        Q::Texture3dLevels => (&[Texture3], U32),
+        Q::BindlessTexture2dLevels
+        | Q::BindlessTexture3dLevels
+        | Q::BindlessTexture2dSampler
+        | Q::BindlessTexture3dSampler => (&[Bindless, Int], U32),
         Q::Texture2dSample => (&[Texture2, F32x2, U32, U32], F32x4),
         Q::Texture2dSampleLevel => (&[Texture2, F32x2, F32, U32, U32], F32x4),
         Q::Texture2dSampleGrad => (&[Texture2, F32x2, F32x2, F32x2, U32, U32], F32x4),
@@ -119,6 +125,8 @@ fn read(op: R) -> Pattern {
         R::ByteBufferRead | R::ByteBufferVolatileRead => (&[Bytes, Int], Data),
         R::Texture2dRead => (&[Texture2, Int2], Texel),
         R::Texture3dRead => (&[Texture3, Int3], Texel),
+        R::Texture2dReadLevel => (&[Texture2, Int2, Int], Texel),
+        R::Texture3dReadLevel => (&[Texture3, Int3, Int], Texel),
         R::BindlessBufferRead | R::BindlessByteBufferRead => (&[Bindless, Int, Int], Data),
         R::BindlessTexture2dRead => (&[Bindless, Int, Int2], F32x4),
         R::BindlessTexture3dRead => (&[Bindless, Int, Int3], F32x4),

@@ -1,5 +1,6 @@
-//! Storage images in memory, through a view (`luisac_artifact::ImageView`).
+//! Images in memory, through the views of their levels (`luisac_artifact::ImageView`).
 
+use luisac_artifact::abi::SAMPLER_MASK;
 use luisac_artifact::{ImageView, PixelStorage, TexelKind};
 use luisac_ast::types::Scalar;
 
@@ -8,13 +9,15 @@ use crate::llvm::function::FnEmit;
 use crate::llvm::image_function::{by_storage, helper};
 use crate::llvm::ir::Val;
 use crate::llvm::module::ModuleEmit;
-use crate::llvm::value::{Image, Leaves};
+use crate::llvm::value::{Image, Leaves, Texture};
 
 /// Offset of a member of the view, in bytes.
 const DATA: u64 = std::mem::offset_of!(ImageView, data) as u64;
 const SIZES: u64 = std::mem::offset_of!(ImageView, width) as u64;
 const ROW_STRIDE: u64 = std::mem::offset_of!(ImageView, row_stride) as u64;
 const SLICE_STRIDE: u64 = std::mem::offset_of!(ImageView, slice_stride) as u64;
+const STORAGE: u64 = std::mem::offset_of!(ImageView, storage) as u64;
+const LEVELS: u64 = std::mem::offset_of!(ImageView, levels) as u64;
 
 /// Reads a texel.
 pub fn read(
@@ -62,8 +65,53 @@ pub fn write(
 }
 
 /// The size along each axis.
-pub fn size(f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves> {
-    Ok((0..dim).map(|axis| axis_size(f.cx, image.handle, axis)).collect())
+pub fn size(f: &mut FnEmit<'_, '_, '_>, view: Val, dim: u32) -> Leaves {
+    (0..dim).map(|axis| axis_size(f.cx, view, axis)).collect()
+}
+
+/// The image in a word of a bindless record; one without texels if the slot is empty.
+pub fn in_slot(f: &mut FnEmit<'_, '_, '_>, word: Val) -> Texture {
+    let nothing = no_view(f);
+    let ir = &f.cx.ir;
+    let sampler = ir.trunc(ir.and(word, ir.const_u64(SAMPLER_MASK)), ir.int(32));
+    let address = ir.and(word, ir.const_u64(!SAMPLER_MASK));
+    let handle = ir.select(ir.eq(address, ir.const_u64(0)), nothing, address);
+    Texture { handle, sampler }
+}
+
+/// The address of a view without texels and levels.
+fn no_view(f: &mut FnEmit<'_, '_, '_>) -> Val {
+    let view = f.cx.constant_memory(&[0; size_of::<ImageView>()], align_of::<ImageView>() as u32);
+    f.cx.ir.ptrtoint(view, f.cx.ir.int(64))
+}
+
+/// The number of levels.
+pub fn levels(f: &mut FnEmit<'_, '_, '_>, view: Val) -> Val {
+    member(f.cx, view, LEVELS, 32)
+}
+
+/// The float texel of a level; zero outside.
+pub fn fetch(
+    f: &mut FnEmit<'_, '_, '_>,
+    view: Val,
+    coordinate: &[Val],
+    level: Val,
+) -> Emit<Leaves> {
+    let image = level_of(f, view, level);
+    read(f, image, Scalar::F32, coordinate)
+}
+
+/// A level as an image; one without texels if there is no such level.
+fn level_of(f: &mut FnEmit<'_, '_, '_>, view: Val, level: Val) -> Image {
+    let count = levels(f, view);
+    let is_there = f.cx.ir.ult(level, count);
+    let nothing = no_view(f);
+    let ir = &f.cx.ir;
+    let stride = ir.const_u64(size_of::<ImageView>() as u64);
+    let there = ir.add(view, ir.mul(ir.zext(level, ir.int(64)), stride));
+    let handle = ir.select(is_there, there, nothing);
+    let storage = ir.zext(member(f.cx, handle, STORAGE, 32), ir.int(64));
+    Image { handle, storage, textures: None }
 }
 
 /// A member of the view, which does not change while the kernel runs.

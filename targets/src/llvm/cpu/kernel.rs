@@ -14,7 +14,7 @@ use crate::llvm::function::{FnEmit, refused};
 use crate::llvm::ir::{AccessGroup, Scope, Val};
 use crate::llvm::module::ModuleEmit;
 use crate::llvm::types::MAX_LEAVES;
-use crate::llvm::value::{Image, Leaves, Value};
+use crate::llvm::value::{Image, Leaves, Texture, Value};
 
 /// Most bytes of one variable, and of all variables of a function, on the stack; what is more goes to scratch memory.
 const STACK: (u64, u64) = (4096, 16384);
@@ -179,7 +179,34 @@ impl Device for CpuDevice<'_> {
         image::write(f, image, element, coordinate, texel)
     }
     fn image_size(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves> {
-        image::size(f, image, dim)
+        Ok(image::size(f, image.handle, dim))
+    }
+    fn slot_texture(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        _size: Val,
+        word: Val,
+        _dim: u32,
+    ) -> Texture {
+        image::in_slot(f, word)
+    }
+    fn texture(&self, f: &mut FnEmit<'_, '_, '_>, image: Image) -> Texture {
+        Texture { handle: image.handle, sampler: f.cx.ir.const_u32(0) }
+    }
+    fn texture_levels(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture) -> Val {
+        image::levels(f, texture.handle)
+    }
+    fn texture_size(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture, dim: u32) -> Leaves {
+        image::size(f, texture.handle, dim)
+    }
+    fn texture_fetch(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        texture: Texture,
+        coordinate: &[Val],
+        level: Val,
+    ) -> Emit<Leaves> {
+        image::fetch(f, texture.handle, coordinate, level)
     }
     fn clock(&self, f: &mut FnEmit<'_, '_, '_>) -> Val {
         // The cycle counter of AArch64 is not for user programs; its timer is.

@@ -54,7 +54,7 @@ impl Target for Cpu {
         InputForm { structured: false, phis: true, scalarised: true }
     }
     fn supports(&self, op: Op) -> Support {
-        crate::compute_core(op)
+        crate::addressed_core(op)
     }
     fn keeps_native(&self, op: A, _scalar: Scalar, _math: MathMode, detail: &str) -> bool {
         match op {

@@ -1,18 +1,20 @@
 //! Entry point, registers, barriers, and the operations that PTX has in hardware.
 
+use luisac_artifact::abi::PTX_SIZE_BITS;
 use luisac_ast::types::Scalar;
 use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
 use luisac_xir::{FunctionId, InstId};
 use smallvec::smallvec;
 
-use super::{PtxDevice, image, wave};
+use super::{PtxDevice, image, texture, wave};
 use crate::llvm::Emit;
+use crate::llvm::bindless::Sampling;
 use crate::llvm::device::{Device, FloatOp};
 use crate::llvm::function::FnEmit;
 use crate::llvm::ir::{Lines, Scope, Val};
 use crate::llvm::launch::Launch;
 use crate::llvm::module::ModuleEmit;
-use crate::llvm::value::{Image, Leaves, Value};
+use crate::llvm::value::{Image, Leaves, Texture, Value};
 
 /// LLVM's calling convention of kernels.
 const PTX_KERNEL: u32 = 71;
@@ -150,6 +152,54 @@ impl Device for PtxDevice {
     }
     fn image_size(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, dim: u32) -> Emit<Leaves> {
         image::size(f, image, dim)
+    }
+    fn has_texture_objects(&self) -> bool {
+        true
+    }
+    fn image_argument(
+        &self,
+        cx: &ModuleEmit<'_, '_>,
+        first: Val,
+        storage: Val,
+        sampled: bool,
+    ) -> Image {
+        texture::argument(cx, first, storage, sampled)
+    }
+    fn slot_size(&self, cx: &ModuleEmit<'_, '_>, word: Val) -> Val {
+        cx.ir.and(word, cx.ir.const_u64((1 << PTX_SIZE_BITS) - 1))
+    }
+    fn slot_texture(&self, f: &mut FnEmit<'_, '_, '_>, size: Val, word: Val, dim: u32) -> Texture {
+        texture::in_slot(f, size, word, dim)
+    }
+    fn texture(&self, f: &mut FnEmit<'_, '_, '_>, image: Image) -> Texture {
+        let zero = f.cx.ir.const_u32(0);
+        Texture { handle: texture::of_argument(f, image, zero), sampler: zero }
+    }
+    fn texture_levels(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture) -> Val {
+        texture::levels(f, texture.handle)
+    }
+    fn texture_size(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture, dim: u32) -> Leaves {
+        texture::size(f, texture.handle, dim as usize)
+    }
+    fn texture_fetch(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        texture: Texture,
+        coordinate: &[Val],
+        level: Val,
+    ) -> Emit<Leaves> {
+        Ok(texture::fetch(f, texture.handle, coordinate, level))
+    }
+    fn texture_sample(
+        &self,
+        f: &mut FnEmit<'_, '_, '_>,
+        handle: Val,
+        sampling: &Sampling,
+    ) -> Option<Leaves> {
+        Some(texture::sample(f, handle, sampling))
+    }
+    fn texture_for(&self, f: &mut FnEmit<'_, '_, '_>, image: Image, sampler: Val) -> Val {
+        texture::of_argument(f, image, sampler)
     }
     fn clock(&self, f: &mut FnEmit<'_, '_, '_>) -> Val {
         let ir = &f.cx.ir;

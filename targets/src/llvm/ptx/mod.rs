@@ -4,6 +4,7 @@ mod arch;
 mod guard;
 mod image;
 mod kernel;
+mod texture;
 mod wave;
 
 use inkwell::targets::{CodeModel, FileType, RelocMode};
@@ -44,7 +45,7 @@ impl Target for Ptx {
         true
     }
     fn supports(&self, op: Op) -> Support {
-        crate::compute_core(op)
+        supports(op)
     }
     fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode, _detail: &str) -> bool {
         keeps_native(op, scalar, math)
@@ -60,6 +61,17 @@ impl Target for Ptx {
     ) -> Result<Artifact, Diagnostics> {
         emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
     }
+}
+
+/// Texture objects sample by the level or the gradients. A least level beside gradients, and a sampler that is not in the object,
+/// no instruction takes.
+fn supports(op: Op) -> Support {
+    let Op::ResourceQuery(query) = op else { return crate::addressed_core(op) };
+    let name = query.name();
+    if query.samples() && !name.ends_with("_grad_level") && !name.ends_with("_sampler") {
+        return Support::Native;
+    }
+    crate::addressed_core(op)
 }
 
 /// Operations on floats that PTX holds exactly, or fast within the bound of the documentation.

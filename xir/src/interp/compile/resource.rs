@@ -4,7 +4,8 @@ use super::Builder;
 use super::inst::{Unit, malformed};
 use crate::eval;
 use crate::interp::code::{
-    Atomic, AtomicTarget, Code, Dispatch, Element, Holds, Lod, Resource, Sample, Src, Stride, Texel,
+    Asked, Atomic, AtomicTarget, Code, Dispatch, Element, Holds, Lod, Resource, Sample, Src,
+    Stride, Texel,
 };
 use crate::interp::fault::Fault;
 use crate::op::{ArithmeticOp, AtomicOp, ResourceQueryOp, ResourceReadOp, ResourceWriteOp};
@@ -108,6 +109,26 @@ impl Builder<'_, '_> {
                 let dimensions = if flat { 2 } else { 3 };
                 Code::ImageSize { dst: self.result(inst)?.0, resource, level, dimensions }
             }
+            Q::Texture2dLevels | Q::Texture3dLevels => {
+                let resource = self.direct(inst)?;
+                Code::Ask { dst: self.result(inst)?.0, resource, what: Asked::Levels }
+            }
+            Q::BindlessTexture2dLevels | Q::BindlessTexture2dSampler => {
+                let resource = self.slot(inst, Holds::Image2d)?;
+                let levels = op == Q::BindlessTexture2dLevels;
+                let what = if levels { Asked::Levels } else { Asked::Sampler };
+                Code::Ask { dst: self.result(inst)?.0, resource, what }
+            }
+            Q::BindlessTexture3dLevels | Q::BindlessTexture3dSampler => {
+                let resource = self.slot(inst, Holds::Image3d)?;
+                let levels = op == Q::BindlessTexture3dLevels;
+                let what = if levels { Asked::Levels } else { Asked::Sampler };
+                Code::Ask { dst: self.result(inst)?.0, resource, what }
+            }
+            Q::BindlessBufferType => {
+                let resource = self.slot(inst, Holds::Buffer)?;
+                Code::Ask { dst: self.result(inst)?.0, resource, what: Asked::Type }
+            }
             _ => match sampling(op) {
                 Some(sampling) => self.sample(inst, sampling)?,
                 None => not_held(op.name()),
@@ -168,11 +189,13 @@ impl Builder<'_, '_> {
             R::DeviceAddressRead => {
                 self.element(Resource::Address, self.operand(inst, 0)?, ty, (true, false))?
             }
-            R::Texture2dRead | R::Texture3dRead => {
+            R::Texture2dRead | R::Texture3dRead | R::Texture2dReadLevel | R::Texture3dReadLevel => {
                 let float = self.texel_is_float(inst)?;
                 let resource = self.direct(inst)?;
-                let dimensions = if op == R::Texture2dRead { 2 } else { 3 };
-                let texel = self.texel(inst, (resource, 1), (dimensions, float))?;
+                let flat = matches!(op, R::Texture2dRead | R::Texture2dReadLevel);
+                let mut texel =
+                    self.texel(inst, (resource, 1), (if flat { 2 } else { 3 }, float))?;
+                texel.level = self.optional(inst, 2)?;
                 let (dst, _) = self.result(inst)?;
                 self.emit(Code::ImageRead { dst, texel: Box::new(texel) });
                 return Ok(());
