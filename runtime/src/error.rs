@@ -1,5 +1,7 @@
 //! What can go wrong while a kernel is loaded, bound or run.
 
+use std::sync::Arc;
+
 use luisac_artifact::PixelStorage;
 use thiserror::Error;
 
@@ -132,6 +134,18 @@ pub enum RuntimeError {
     /// A level that an image does not have.
     #[error("there is no level {level} in an image of {levels}")]
     ImageLevel { level: u32, levels: u32 },
+    /// A value or buffer of another type than the kernel's.
+    #[error("argument {index} is `{expected}`, got `{got}`")]
+    ArgumentType { index: usize, expected: String, got: String },
+    /// A resource or kernel of another device.
+    #[error("a resource, kernel or list of another device was given")]
+    OtherDevice,
+    /// A range that passes the end of what it is a part of.
+    #[error("{what} of {start} to {end} does not lie inside {size}, or does not fit it")]
+    Range { what: &'static str, start: u64, end: u64, size: u64 },
+    /// A copy within the same bytes.
+    #[error("the source and the target of a copy overlap")]
+    Overlap,
     /// The host has no memory left.
     #[error("out of memory: {bytes} bytes were asked for")]
     OutOfMemory { bytes: u64 },
@@ -166,6 +180,32 @@ pub enum RuntimeError {
         "the kernel `{kernel}` stopped at a failed assertion or an index out of bounds, but its log had no room to say which"
     )]
     FaultLost { kernel: String },
+    /// An indirect dispatch of another block size.
+    #[error(
+        "an indirect dispatch of the kernel `{kernel}` asks for blocks of {got:?} threads, it has {expected:?}"
+    )]
+    IndirectBlock { kernel: String, expected: [u32; 3], got: [u32; 3] },
+    /// A run ended with this; all who wait for it share it.
+    #[error(transparent)]
+    Run(Arc<RuntimeError>),
+    /// Not run, since something that it follows failed.
+    #[error("refused, since work before it failed: {0}")]
+    Refused(Arc<RuntimeError>),
+    /// A function of the host that a list called panicked.
+    #[error("a callback panicked: {0}")]
+    CallbackPanicked(String),
+    /// A callback waited for a stream.
+    #[error("a callback waited for work that may wait for it")]
+    WaitInCallback,
+    /// Waiting for an event that nothing signals.
+    #[error("the event is waited for, but nothing that was submitted signals it")]
+    NotSignalled,
+    /// There is no such device here.
+    #[error("the device `{device}` cannot be opened: {reason}")]
+    NoDevice { device: String, reason: String },
+    /// The device is gone, or refused to work.
+    #[error("the device `{device}` is lost: {reason}")]
+    DeviceLost { device: String, reason: String },
     /// The kernel wrote a log that its metadata does not describe.
     #[error("the log of the kernel `{kernel}` cannot be read: {reason}")]
     BadLog { kernel: String, reason: &'static str },
@@ -198,6 +238,10 @@ impl RuntimeError {
             Self::Slot { .. } => "L1126",
             Self::SlotView { .. } => "L1127",
             Self::ImageLevel { .. } => "L1128",
+            Self::ArgumentType { .. } => "L1160",
+            Self::OtherDevice => "L1161",
+            Self::Range { .. } => "L1162",
+            Self::Overlap => "L1163",
             Self::OutOfMemory { .. } => "L1130",
             Self::ImageShape { .. } => "L1131",
             Self::DataSize { .. } => "L1132",
@@ -206,6 +250,14 @@ impl RuntimeError {
             Self::OutOfBounds { .. } => "L1141",
             Self::FaultLost { .. } => "L1142",
             Self::BadLog { .. } => "L1143",
+            Self::IndirectBlock { .. } => "L1144",
+            Self::Run(e) => e.code(),
+            Self::Refused(_) => "L1150",
+            Self::CallbackPanicked(_) => "L1151",
+            Self::WaitInCallback => "L1152",
+            Self::NotSignalled => "L1153",
+            Self::NoDevice { .. } => "L1154",
+            Self::DeviceLost { .. } => "L1155",
         }
     }
 
@@ -240,6 +292,20 @@ impl RuntimeError {
                 "look at the size of the argument and how the kernel computes the index"
             }
             Self::FaultLost { .. } => "print less, so that the log has room",
+            Self::ArgumentType { .. } => {
+                "give what the kernel takes; a `Buffer<u8>` fits every buffer argument"
+            }
+            Self::OtherDevice => "use what the list's own device made",
+            Self::Range { .. } => "choose a range inside it",
+            Self::Overlap => "copy through a third buffer, or choose ranges apart",
+            Self::IndirectBlock { .. } => "write entries with the kernel's block size",
+            Self::Run(e) => e.help(),
+            Self::Refused(_) => "mend what failed first, and go on with a new stream",
+            Self::CallbackPanicked(_) => "look at the panic's message on the error stream",
+            Self::WaitInCallback => "wait on a thread of your own",
+            Self::NotSignalled => "submit what signals it first",
+            Self::NoDevice { .. } => "choose another device; `cpu` is always there",
+            Self::DeviceLost { .. } => "open the device anew; what it held is gone",
             Self::BadLog { .. } => "use the metadata that was written with the object",
         }
     }

@@ -3,6 +3,26 @@
 use half::f16;
 use luisac_artifact::{PixelStorage, TexelKind};
 
+use crate::host::Texel;
+
+/// Texels of a storage from `channels` numbers each; channels beyond those given are zero.
+pub(crate) fn pack_all<T: Texel>(storage: PixelStorage, data: &[T], channels: usize) -> Vec<u8> {
+    let size = storage.bytes() as usize;
+    let mut bytes = vec![0; data.len() / channels * size];
+    for (target, source) in bytes.chunks_exact_mut(size).zip(data.chunks_exact(channels)) {
+        let mut value = [T::default(); 4];
+        value[..channels].copy_from_slice(source);
+        T::write(storage, value, target);
+    }
+    bytes
+}
+
+/// The first `channels` numbers of each texel.
+pub(crate) fn unpack_all<T: Texel>(storage: PixelStorage, bytes: &[u8], channels: usize) -> Vec<T> {
+    let texels = bytes.chunks_exact(storage.bytes() as usize);
+    texels.flat_map(|t| T::read(storage, t).into_iter().take(channels)).collect()
+}
+
 /// A texel as the numbers of its channels, before a view as float or integer.
 type Raw = [u32; 4];
 

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{argument, bytes, kernels, load, metadata, words};
-use luisac_artifact::metadata::{ArgumentKind, Format, FormatArgument, FormatKind};
+use common::{argument, bytes, kernels, load, metadata, talker_formats, words};
+use luisac_artifact::metadata::ArgumentKind;
 use luisac_runtime::{
     PixelStorage, RuntimeError,
     host::{Arg, Device},
@@ -132,24 +132,7 @@ fn images_of_three_dimensions() {
 fn talker(device: &Device, object: &[u8]) -> luisac_runtime::host::Kernel {
     let mut input = buffer("buffer<uint>");
     input.name = Some("in".into());
-    let value = |ty: &str, offset| FormatArgument { ty: ty.into(), offset };
-    let format = |kind, text: &str, arguments, record_size| Format {
-        kind,
-        text: text.into(),
-        arguments,
-        record_size,
-    };
-    let formats = vec![
-        format(
-            FormatKind::Print,
-            "{}: {}",
-            vec![value("uint", 0), value("vector<float,2>", 8)],
-            24,
-        ),
-        format(FormatKind::Assert, "not two", vec![], 24),
-        format(FormatKind::Trap, "", vec![], 32),
-    ];
-    load(device, object, metadata("talks", [32, 1, 1], vec![input], formats))
+    load(device, object, metadata("talks", [32, 1, 1], vec![input], talker_formats()))
 }
 
 #[test]

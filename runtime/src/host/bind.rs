@@ -7,8 +7,8 @@ use luisac_artifact::{
     metadata::{Argument, ArgumentKind},
 };
 
-use super::{BindlessArray, Buffer, Image, Kernel, memory::Memory};
-use crate::RuntimeError;
+use super::{BindlessArray, Buffer, Image, Kernel, Output, memory::Memory};
+use crate::{RuntimeError, log};
 
 /// Bytes of the log's data, unless [`Launch::log_capacity`] says another number.
 const LOG_CAPACITY: usize = 1 << 20;
@@ -28,6 +28,8 @@ pub enum Arg<'a> {
     Image(&'a Image),
     /// An image from this level on.
     Level(&'a Image, u32),
+    /// An indirect dispatch buffer with room for so many dispatches.
+    Indirect(&'a Buffer, u32),
     /// A bindless array.
     Bindless(&'a BindlessArray<'a>),
 }
@@ -39,6 +41,7 @@ impl Arg<'_> {
             Self::Buffer(_) | Self::View(..) => "a buffer",
             Self::Image(_) | Self::Level(..) => "an image",
             Self::Bindless(_) => "a bindless array",
+            Self::Indirect(..) => "an indirect dispatch buffer",
         }
     }
 }
@@ -90,6 +93,10 @@ impl Kernel {
                     bind_image(index, argument, image, *level)?
                 }
                 (ArgumentKind::BindlessArray, Arg::Bindless(array)) => array.words(),
+                // The second word is `u32 offset, u32 capacity`.
+                (ArgumentKind::IndirectDispatch, Arg::Indirect(buffer, capacity)) => {
+                    (buffer.0.address() as u64, u64::from(*capacity) << 32)
+                }
                 (
                     ArgumentKind::Value
                     | ArgumentKind::Buffer
@@ -119,13 +126,13 @@ impl Kernel {
 }
 
 /// Offsets come from checked metadata; one that still did not fit would be dropped, not written elsewhere.
-fn put(block: &mut [u8], offset: u32, bytes: &[u8]) {
+pub(crate) fn put(block: &mut [u8], offset: u32, bytes: &[u8]) {
     if let Some(target) = block.get_mut(offset as usize..).and_then(|b| b.get_mut(..bytes.len())) {
         target.copy_from_slice(bytes);
     }
 }
 
-fn kind_name(kind: ArgumentKind) -> &'static str {
+pub(crate) fn kind_name(kind: ArgumentKind) -> &'static str {
     match kind {
         ArgumentKind::Value => "a value",
         ArgumentKind::Buffer => "a buffer",
@@ -192,6 +199,18 @@ impl Launch<'_> {
         self.log_capacity = bytes.max(LEAST_LOG_CAPACITY) & !7;
         self.log = None;
         self
+    }
+
+    /// What the kernel logged since the last call, if it can log.
+    pub(crate) fn take_output(&mut self) -> Result<Output, RuntimeError> {
+        let mut lines = Vec::new();
+        let Some(memory) = &mut self.log else { return Ok(Output::default()) };
+        let lost = log::decode(&self.kernel.metadata, memory.bytes_mut(), &mut |line| {
+            lines.push(line.to_owned());
+        });
+        // So that a later dispatch whose last record finds no room does not end with one of these.
+        log::clear(memory.bytes_mut());
+        Ok(Output { lines, lost: lost? })
     }
 
     /// Writes what changes from one dispatch to the next: an empty log, the dispatch size and the kernel id.

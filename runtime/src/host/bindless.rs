@@ -85,14 +85,19 @@ impl<'r> BindlessArray<'r> {
         self.put(slot, image_offset(dimension), &[0; 8])
     }
 
-    fn put_buffer(&self, slot: usize, address: u64, bytes: u64) -> Result<(), RuntimeError> {
+    pub(crate) fn put_buffer(
+        &self,
+        slot: usize,
+        address: u64,
+        bytes: u64,
+    ) -> Result<(), RuntimeError> {
         let mut words = [0; 16];
         words[..8].copy_from_slice(&address.to_le_bytes());
         words[8..].copy_from_slice(&bytes.to_le_bytes());
         self.put(slot, std::mem::offset_of!(BindlessRecord, buffer), &words)
     }
 
-    fn put(&self, slot: usize, offset: usize, bytes: &[u8]) -> Result<(), RuntimeError> {
+    pub(crate) fn put(&self, slot: usize, offset: usize, bytes: &[u8]) -> Result<(), RuntimeError> {
         let slots = self.slots();
         if slot >= slots {
             return Err(RuntimeError::Slot { slot, slots });
@@ -107,7 +112,7 @@ impl<'r> BindlessArray<'r> {
     }
 }
 
-fn image_offset(dimension: u32) -> usize {
+pub(crate) fn image_offset(dimension: u32) -> usize {
     match dimension {
         2 => std::mem::offset_of!(BindlessRecord, image2d),
         _ => std::mem::offset_of!(BindlessRecord, image3d),

@@ -53,6 +53,10 @@ impl Device {
         Self { workers: Arc::new(Workers { threads: threads.max(1), pool: OnceLock::new() }) }
     }
 
+    pub(crate) fn workers(&self) -> &Arc<Workers> {
+        &self.workers
+    }
+
     /// A buffer of `bytes` zeros.
     ///
     /// # Errors

@@ -15,9 +15,9 @@ use super::{Launch, memory::Memory};
 use crate::{RuntimeError, log};
 
 /// How long the calling thread works alone: about what waking other threads costs.
-const ALONE: Duration = Duration::from_micros(15);
+pub(crate) const ALONE: Duration = Duration::from_micros(15);
 /// How long a thread works between two looks at the shared counter.
-const PIECE: Duration = Duration::from_micros(50);
+pub(crate) const PIECE: Duration = Duration::from_micros(50);
 
 /// What a kernel printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -182,7 +182,10 @@ thread_local! {
 }
 
 /// Calls `f` with scratch memory of at least `bytes`.
-fn with_scratch<R>(bytes: usize, f: impl FnOnce(*mut u8) -> R) -> Result<R, RuntimeError> {
+pub(crate) fn with_scratch<R>(
+    bytes: usize,
+    f: impl FnOnce(*mut u8) -> R,
+) -> Result<R, RuntimeError> {
     // Taken out, so that a dispatch within a dispatch could not get the same memory.
     let memory = match SCRATCH.take() {
         Some(memory) if memory.len() >= bytes => memory,

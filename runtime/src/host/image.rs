@@ -149,6 +149,13 @@ impl Image {
         Ok(start..start + (view.slice_stride * u64::from(view.depth)) as usize)
     }
 
+    /// Address and bytes of a level.
+    pub(crate) fn level_memory(&self, level: u32) -> Result<(*mut u8, usize), RuntimeError> {
+        let range = self.level_bytes(level)?;
+        // Inside the memory, so the sum is an address in it.
+        Ok((self.memory.address().wrapping_add(range.start), range.len()))
+    }
+
     /// Stores `data`, all levels one after the other: texels in rows, rows in slices, each texel of `channels` (1 to 4) numbers.
     /// Channels beyond those given are zero, those that the storage lacks are dropped.
     ///

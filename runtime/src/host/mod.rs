@@ -17,16 +17,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod bind;
+pub(crate) mod bind;
 mod bindless;
-mod device;
-mod dispatch;
+pub(crate) mod device;
+pub(crate) mod dispatch;
 mod image;
 mod loader;
-mod memory;
+pub(crate) mod memory;
 
+pub(crate) use bind::kind_name;
 pub use bind::{Arg, Launch};
 pub use bindless::BindlessArray;
+pub(crate) use bindless::image_offset;
 pub use device::{Buffer, Device, Kernel};
 pub use dispatch::Output;
 pub use image::{Image, Texel};

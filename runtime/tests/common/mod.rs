@@ -4,7 +4,8 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use luisac_artifact::metadata::{
-    Argument, ArgumentKind, BoundsMode, Format, MathMode, Params, SCHEMA, Usage, VERSION,
+    Argument, ArgumentKind, BoundsMode, Format, FormatArgument, FormatKind, MathMode, Params,
+    SCHEMA, Usage, VERSION,
 };
 use luisac_runtime::{
     Metadata,
@@ -113,6 +114,23 @@ pub fn metadata(
         input_hash: "0".repeat(64),
         options_hash: "0".repeat(64),
     }
+}
+
+/// The records of the kernel `talks`.
+pub fn talker_formats() -> Vec<Format> {
+    let value = |ty: &str, offset| FormatArgument { ty: ty.into(), offset };
+    let format = |kind, text: &str, arguments, record_size| Format {
+        kind,
+        text: text.into(),
+        arguments,
+        record_size,
+    };
+    let printed = vec![value("uint", 0), value("vector<float,2>", 8)];
+    vec![
+        format(FormatKind::Print, "{}: {}", printed, 24),
+        format(FormatKind::Assert, "not two", vec![], 24),
+        format(FormatKind::Trap, "", vec![], 32),
+    ]
 }
 
 pub fn load(device: &Device, object: &[u8], metadata: Metadata) -> Kernel {

@@ -1,0 +1,117 @@
+//! The graph that the scheduler makes.
+
+/// Commands and what each has to wait for. Nodes are numbered so that edges go from smaller to larger numbers. A node without
+/// a command is a joint: it stands for all that it waits for, so that many commands can wait for many without an edge for
+/// each pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Graph {
+    /// The command of each node; [`JOINT`] for joints.
+    commands: Vec<u32>,
+    level: Vec<u32>,
+    before: Rows,
+    after: Rows,
+}
+
+/// In the place of a command.
+const JOINT: u32 = u32::MAX;
+
+/// Lists of numbers, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rows {
+    ends: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Rows {
+    pub(super) fn push(&mut self, row: impl IntoIterator<Item = u32>) {
+        self.items.extend(row);
+        self.ends.push(self.items.len() as u32);
+    }
+
+    pub(super) fn row(&self, row: u32) -> &[u32] {
+        let end = self.ends.get(row as usize).copied().unwrap_or(0) as usize;
+        let start = row.checked_sub(1).and_then(|r| self.ends.get(r as usize)).copied();
+        self.items.get(start.unwrap_or(0) as usize..end).unwrap_or_default()
+    }
+
+    pub(super) fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The rows turned round: to each item, which rows hold it, in order.
+    fn reversed(&self) -> Self {
+        let mut counts = vec![0u32; self.ends.len() + 1];
+        for item in &self.items {
+            if let Some(c) = counts.get_mut(*item as usize + 1) {
+                *c += 1;
+            }
+        }
+        for i in 1..counts.len() {
+            counts[i] += counts[i - 1];
+        }
+        let mut at = counts.clone();
+        let mut items = vec![0; self.items.len()];
+        for row in 0..self.ends.len() as u32 {
+            for item in self.row(row) {
+                if let Some(place) = at.get_mut(*item as usize) {
+                    items[*place as usize] = row;
+                    *place += 1;
+                }
+            }
+        }
+        counts.remove(0);
+        Self { ends: counts, items }
+    }
+}
+
+impl Graph {
+    /// A graph of nodes with their commands, levels and rows of what they wait for.
+    pub(super) fn new(commands: Vec<u32>, level: Vec<u32>, before: Rows) -> Self {
+        let after = before.reversed();
+        Self { commands, level, before, after }
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> u32 {
+        self.commands.len() as u32
+    }
+
+    /// The position of a node's command; `None` for a joint.
+    pub(crate) fn command(&self, node: u32) -> Option<u32> {
+        self.commands.get(node as usize).copied().filter(|c| *c != JOINT)
+    }
+
+    /// What a node waits for.
+    pub(crate) fn before(&self, node: u32) -> &[u32] {
+        self.before.row(node)
+    }
+
+    /// What waits for a node.
+    pub(crate) fn after(&self, node: u32) -> &[u32] {
+        self.after.row(node)
+    }
+
+    /// The level of a node: one more than the greatest of those that it waits for, counting from 0. A joint has the greatest.
+    pub(crate) fn level(&self, node: u32) -> u32 {
+        self.level.get(node as usize).copied().unwrap_or(0)
+    }
+
+    /// Number of edges.
+    pub(crate) fn edges(&self) -> usize {
+        self.before.items()
+    }
+
+    /// The commands of each level, in the order they were recorded.
+    pub(crate) fn levels(&self) -> Vec<Vec<u32>> {
+        let mut levels: Vec<Vec<u32>> = Vec::new();
+        for node in 0..self.len() {
+            let Some(command) = self.command(node) else { continue };
+            let level = self.level(node) as usize;
+            if levels.len() <= level {
+                levels.resize_with(level + 1, Vec::new);
+            }
+            levels[level].push(command);
+        }
+        levels
+    }
+}
