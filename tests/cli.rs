@@ -425,7 +425,7 @@ fn exit_codes() {
     ends(&run(&folder, "check saxpy.json"), 0);
     ends(&run(&folder, "check saxpy.json wrong.json"), 1);
     ends(&run(&folder, "check"), 2);
-    ends(&run(&folder, "run saxpy.json --dispatch 1 --device vulkan"), 3);
+    ends(&run(&folder, "run saxpy.json --dispatch 1 --device cuda"), 3);
     for line in [
         "--help",
         "--version",

@@ -38,8 +38,8 @@ pub enum LoadError {
     #[error("no executable memory: {0}")]
     Map(std::io::Error),
     /// Metadata of a kernel for another kind of device.
-    #[error("the kernel was compiled for `{0}`, not for `cpu`")]
-    WrongTarget(String),
+    #[error("the kernel was compiled for `{0}`, not for the device `{1}`")]
+    WrongTarget(String, &'static str),
     /// This processor lacks what the code needs.
     #[error("the kernel was compiled for `{target}`, but this processor has no {feature}")]
     MissingFeature {
@@ -63,7 +63,7 @@ impl LoadError {
             Self::WritableData(_) => "L1105",
             Self::NoEntry(_) => "L1106",
             Self::Map(_) => "L1107",
-            Self::WrongTarget(_) => "L1108",
+            Self::WrongTarget(..) => "L1108",
             Self::MissingFeature { .. } => "L1109",
         }
     }
@@ -75,9 +75,10 @@ impl LoadError {
             Self::Damaged(_) | Self::NoEntry(_) => {
                 "compile the kernel again; use the metadata that was written with the object"
             }
-            Self::WrongMachine { .. } | Self::WrongTarget(_) => {
+            Self::WrongMachine { .. } | Self::WrongTarget(_, "cpu") => {
                 "compile it for this machine with `--target cpu:native`"
             }
+            Self::WrongTarget(..) => "compile it for the device, such as with `--target spirv`",
             Self::UndefinedSymbol(_)
             | Self::Relocation(_)
             | Self::OutOfReach(_)
@@ -99,6 +100,10 @@ pub enum RuntimeError {
     /// See [`LoadError`].
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// See [`VulkanError`](crate::vulkan::VulkanError).
+    #[cfg(feature = "vulkan")]
+    #[error(transparent)]
+    Vulkan(#[from] crate::vulkan::VulkanError),
     /// Too few or too many arguments.
     #[error(
         "the kernel `{kernel}` takes {expected} arguments, captured resources included, and got {got}"
@@ -229,6 +234,8 @@ impl RuntimeError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Load(e) => e.code(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(e) => e.code(),
             Self::ArgumentCount { .. } => "L1120",
             Self::ArgumentKind { .. } => "L1121",
             Self::ArgumentSize { .. } => "L1122",
@@ -266,6 +273,8 @@ impl RuntimeError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Load(e) => e.help(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(e) => e.help(),
             Self::ArgumentCount { .. } | Self::ArgumentKind { .. } => {
                 "`luisac inspect` lists the arguments in their order"
             }

@@ -22,6 +22,7 @@
 //! run at once. Resources live until their last use is done.
 //!
 //! - [`host`]: the CPU alone, one kernel at a time, without any of this.
+//! - `vulkan` (feature `vulkan`): Vulkan devices, one kernel at a time.
 
 mod argument;
 mod backend;
@@ -39,13 +40,16 @@ mod schedule;
 mod stream;
 mod texel;
 mod value;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 
 pub use argument::{Argument, Arguments};
 pub use backend::ImageShape;
 pub use error::{LoadError, RuntimeError};
-pub use host::{Output, Texel};
+pub use host::Texel;
 pub use kernel::Kernel;
 pub use list::{CommandList, CommittedList, Download};
+pub use log::Output;
 pub use luisac_artifact::{Metadata, PixelStorage};
 pub use open::Device;
 pub use resource::{

@@ -8,6 +8,15 @@ use luisac_artifact::{
 
 use crate::{RuntimeError, print};
 
+/// What a kernel printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// The lines, in the order they were logged.
+    pub lines: Vec<String>,
+    /// Bytes of records that found no room in the log.
+    pub lost: u64,
+}
+
 /// Gives every printed line to `print`, and returns the bytes that were lost.
 ///
 /// # Errors

@@ -285,6 +285,9 @@ pub struct RunCommand {
     /// Where to run.
     #[arg(long, value_enum, default_value_t = DeviceOption::Cpu)]
     pub device: DeviceOption,
+    /// What the device is given, with a detail where needed; only `vulkan` has a choice: `spirv` or `wgsl`.
+    #[arg(long, value_name = "T")]
+    pub target: Option<String>,
     /// Wave width of the interpreter.
     #[arg(long, value_name = "LANES", default_value_t = 8)]
     pub wave: u32,
@@ -303,7 +306,7 @@ pub enum DeviceOption {
     Interp,
     /// NVIDIA GPUs.
     Cuda,
-    /// Vulkan devices.
+    /// The first Vulkan device.
     Vulkan,
 }
 

@@ -22,7 +22,7 @@ luisac_ast::codes! {
     OBJECT_DATA = 1105 "the object has writable data", "Kernels have no data that may be written or differs among threads.", "Use objects that `luisac compile --target cpu` wrote.";
     OBJECT_ENTRY = 1106 "the object has no entry point", "The entry point that the metadata names is missing or is no code.", "Use the metadata that was written with the object.";
     OBJECT_MAP = 1107 "no executable memory", "The system gave no memory for code.", "Check whether the system forbids executable memory for this process.";
-    OBJECT_TARGET = 1108 "the kernel is for another kind of device", "The metadata belongs to a kernel that was compiled for another target.", "Compile it with `--target cpu:native`.";
+    OBJECT_TARGET = 1108 "the kernel is for another kind of device", "The metadata belongs to a kernel that was compiled for another target.", "Compile it for the device: `--target cpu:native`, `--target spirv`.";
     OBJECT_FEATURE = 1109 "this processor lacks what the code needs", "The kernel was compiled for a newer processor.", "Compile it for an older one, such as `--target cpu:x86-64-v2`.";
     ARGUMENT_COUNT = 1120 "the number of arguments is wrong", "A kernel takes all its arguments, captured resources first.", "`luisac inspect` lists the arguments in their order.";
     ARGUMENT_KIND = 1121 "an argument is of the wrong kind", "A buffer was given for a value, or the like.", "`luisac inspect` lists the arguments in their order.";
@@ -38,4 +38,14 @@ luisac_ast::codes! {
     OUT_OF_BOUNDS = 1141 "an index is out of bounds", "Under `--bounds trap` an index that no element has stops the kernel.", "Correct the index, or use `--bounds clamp` where the nearest element will do.";
     FAULT_LOST = 1142 "a fault could not be recorded", "The kernel stopped at a failed assertion or an index out of bounds when its log was full already.", "Print less.";
     BAD_LOG = 1143 "the log cannot be read", "The kernel wrote a log that its metadata does not describe.", "Use the metadata that was written with the object.";
+    NO_VULKAN_LOADER = 1160 "there is no Vulkan loader", "The library that finds Vulkan drivers cannot be opened.", "Install it (Debian: libvulkan1) and a driver (in software: mesa-vulkan-drivers).";
+    NO_VULKAN_DEVICE = 1161 "there is no Vulkan device", "No driver here has Vulkan 1.2 or later.", "Install a driver (in software: mesa-vulkan-drivers).";
+    VULKAN_FEATURE = 1162 "the device lacks a feature", "The kernel uses a capability of SPIR-V, or a size of waves, that the device does not have.", "Use another device, or compile the kernel without it.";
+    VULKAN_FORMAT = 1163 "the device has no such image", "The device has no format in which kernels can use images of this storage so.", "Store the image in another way, such as float4 or byte4.";
+    VULKAN_LIMIT = 1164 "a limit of the device is passed", "The device takes less than the kernel or its arguments ask for.", "Use less, or another device.";
+    VULKAN_LOST = 1165 "the device was lost", "The driver reset the device, perhaps since a kernel ran for too long.", "Dispatch less at once, and look for loops without an end.";
+    VULKAN_CALL = 1166 "a call of the driver failed", "The driver refused what it should take.", "Try a newer driver or another device.";
+    BAD_SPIRV = 1167 "the SPIR-V cannot be used", "The bytes are no SPIR-V module, or do not fit their metadata.", "Compile the kernel again; use the metadata that was written with the code.";
+    BAD_WGSL = 1168 "the WGSL is refused", "The front end of wgpu does not take the code.", "Compile the kernel again; use the metadata that was written with the code.";
+    VULKAN_VIEW = 1169 "a view cannot be bound", "Descriptors cover buffers from multiples of a number of bytes that the device chooses.", "Start the view elsewhere, or copy it into a buffer of its own.";
 }

@@ -129,7 +129,7 @@ impl Device {
     pub unsafe fn load(&self, object: &[u8], metadata: Metadata) -> Result<Kernel, RuntimeError> {
         metadata.check().map_err(|e| LoadError::Damaged(e.to_string()))?;
         if !metadata.is_for("cpu") {
-            return Err(LoadError::WrongTarget(metadata.target).into());
+            return Err(LoadError::WrongTarget(metadata.target, "cpu").into());
         }
         check_features(&metadata.target)?;
         let code = Code::load(object, &metadata.entry)?;

@@ -12,21 +12,12 @@ use std::{
 use luisac_artifact::{BlockConfig, abi::CpuEntry};
 
 use super::{Launch, memory::Memory};
-use crate::{RuntimeError, log};
+use crate::{Output, RuntimeError, log};
 
 /// How long the calling thread works alone: about what waking other threads costs.
 pub(crate) const ALONE: Duration = Duration::from_micros(15);
 /// How long a thread works between two looks at the shared counter.
 pub(crate) const PIECE: Duration = Duration::from_micros(50);
-
-/// What a kernel printed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
-    /// The lines, in the order they were logged.
-    pub lines: Vec<String>,
-    /// Bytes of records that found no room in the log.
-    pub lost: u64,
-}
 
 impl Launch<'_> {
     /// Runs the kernel over `size` threads along x, y, z, and returns when it has ended. A zero means no launch.

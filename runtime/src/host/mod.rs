@@ -25,10 +25,10 @@ mod image;
 mod loader;
 pub(crate) mod memory;
 
+pub use crate::log::Output;
 pub(crate) use bind::kind_name;
 pub use bind::{Arg, Launch};
 pub use bindless::BindlessArray;
 pub(crate) use bindless::image_offset;
 pub use device::{Buffer, Device, Kernel};
-pub use dispatch::Output;
 pub use image::{Image, Texel};

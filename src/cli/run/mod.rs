@@ -5,6 +5,8 @@ mod element;
 mod npy;
 mod on_cpu;
 mod on_interp;
+#[cfg(feature = "vulkan")]
+mod on_vulkan;
 mod picture;
 
 use super::code_options::{code_options, split};
@@ -14,14 +16,16 @@ use super::output;
 use super::read::read_options;
 use argument::{Actual, Formal};
 use luisac::codes;
-use luisac::driver::compile;
+use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::Input;
 use luisac::driver::options::CodeOptions;
 use luisac::driver::program::{self, ReadOptions};
-use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
+use luisac_runtime::RuntimeError;
+use luisac_targets::Artifact;
 use luisac_xir::{FunctionId, Module, TypeTable};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What was measured.
 #[derive(Default)]
@@ -48,18 +52,60 @@ struct Launch<'a> {
 /// Compiles and runs a kernel, and writes arguments back.
 pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
     let options = code_options(&command.code).map_err(|d| messages.fail(d, None))?;
-    if matches!(command.device, DeviceOption::Cuda | DeviceOption::Vulkan) {
-        let name = if command.device == DeviceOption::Cuda { "cuda" } else { "vulkan" };
-        let diagnostic =
-            Diagnostic::error(codes::NO_DEVICE, format!("this build has no device `{name}`"))
-                .with_help("use `--device cpu` or `--device interp`");
+    check_device(command).map_err(|(diagnostic, failure)| {
         messages.show(&diagnostic, None);
-        return Err(Failure::Missing);
-    }
+        failure
+    })?;
     let read = read_options(&command.read, &[], messages)?;
     let input = Input::read(&command.input).map_err(|d| messages.fail(d, None))?;
     let outcome = run_input(command, &options, messages, &input, &read);
     outcome.map_err(|diagnostics| messages.fail(diagnostics, Some(&input)))
+}
+
+/// Refuses devices that this build or machine does not have, and targets that a device does not take.
+fn check_device(command: &RunCommand) -> Result<(), (Diagnostic, Failure)> {
+    let missing = |message: String, help: &str| {
+        (Diagnostic::error(codes::NO_DEVICE, message).with_help(help), Failure::Missing)
+    };
+    let others = "use `--device cpu` or `--device interp`";
+    let targets: &[&str] = match command.device {
+        DeviceOption::Cuda => {
+            return Err(missing("this build has no device `cuda`".into(), others));
+        }
+        DeviceOption::Vulkan => {
+            vulkan_is_here().map_err(|(message, help)| missing(message, help.unwrap_or(others)))?;
+            &["spirv", "wgsl"]
+        }
+        DeviceOption::Cpu => &["cpu"],
+        DeviceOption::Interp => &[],
+    };
+    let Some(target) = &command.target else { return Ok(()) };
+    if targets.iter().any(|t| target.split(':').next() == Some(t)) {
+        return Ok(());
+    }
+    let message = format!("the device does not run `{target}`");
+    let help = match targets {
+        [] => "leave `--target` away: the interpreter runs XIR".to_owned(),
+        _ => format!("it runs {}", targets.join(", ")),
+    };
+    Err((Diagnostic::error(codes::BAD_FLAG, message).with_help(help), Failure::Usage))
+}
+
+#[cfg(feature = "vulkan")]
+fn vulkan_is_here() -> Result<(), (String, Option<&'static str>)> {
+    use luisac_runtime::vulkan::{VulkanError, devices};
+    let found = match devices() {
+        Ok(found) if found.is_empty() => {
+            Err(VulkanError::NoDevice("no driver has Vulkan 1.2".into()))
+        }
+        found => found,
+    };
+    found.map(|_| ()).map_err(|e| (e.to_string(), Some(e.help())))
+}
+
+#[cfg(not(feature = "vulkan"))]
+fn vulkan_is_here() -> Result<(), (String, Option<&'static str>)> {
+    Err(("this build has no device `vulkan`".into(), None))
 }
 
 fn run_input(
@@ -90,6 +136,8 @@ fn run_input(
     let launch = Launch { command, options, messages, input, kernel: position, formals: &formals };
     let times = match command.device {
         DeviceOption::Interp => on_interp::run(&launch, module, &mut actuals)?,
+        #[cfg(feature = "vulkan")]
+        DeviceOption::Vulkan => on_vulkan::run(&launch, module, &mut actuals)?,
         _ => on_cpu::run(&launch, module, &mut actuals)?,
     };
     for (index, path) in outs {
@@ -224,6 +272,58 @@ fn show_times(mut times: Times) -> String {
         times.runs.len(),
         ms(median)
     )
+}
+
+/// Optimises and emits the kernel for a device's target.
+fn artifact(
+    launch: &Launch,
+    mut module: Module,
+    choice: &TargetChoice,
+) -> Result<Artifact, Diagnostics> {
+    let code = &launch.command.code;
+    let pipeline = compile::pipeline_for(launch.options, choice)?;
+    if let Some(path) = &code.repro {
+        super::repro::write(path, &module, &pipeline, code.fuel)?;
+    }
+    let mut printer = super::watch::printer(code.print_after.as_deref());
+    let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
+    let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
+    super::watch::finish(launch.messages, &report, code.time_passes, code.report.as_deref())?;
+    let emit = compile::emit_options(launch.input, launch.options, choice);
+    compile::emit(&module, kernel_of(launch, &module)?, choice, &emit)
+}
+
+/// Runs a bound kernel once, or as often as `--time` needs, and shows what the first run printed. What that run left is taken back:
+/// further runs start from other contents.
+fn repeat(
+    launch: &Launch,
+    times: &mut Times,
+    mut once: impl FnMut(&mut dyn FnMut(&str)) -> Result<u64, RuntimeError>,
+    take_back: impl FnOnce() -> Result<(), RuntimeError>,
+) -> Result<(), Diagnostics> {
+    let mut timed = |print: &mut dyn FnMut(&str)| {
+        let start = Instant::now();
+        let outcome = once(print);
+        times.runs.push(start.elapsed());
+        outcome
+    };
+    let mut lines = Vec::new();
+    let outcome = timed(&mut |line| lines.push(line.to_owned()));
+    // Also what was printed before a fault.
+    show_output(&lines)?;
+    let lost = outcome.map_err(failed)?;
+    if lost > 0 {
+        launch.messages.note(format!("warning: the log had no room for {lost} bytes of records"));
+    }
+    take_back().map_err(failed)?;
+    let further = if launch.command.time { TIMED_RUNS - 1 } else { 0 };
+    (0..further).try_for_each(|_| timed(&mut |_| ()).map(drop)).map_err(failed)
+}
+
+/// What the runtime says.
+fn failed(error: RuntimeError) -> Diagnostics {
+    let code = Code::parse(error.code()).unwrap_or(codes::RUN_FAILED);
+    Diagnostic::error(code, error.to_string()).with_help(error.help()).into()
 }
 
 /// What the kernel printed, on standard output.

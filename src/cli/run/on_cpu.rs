@@ -1,10 +1,9 @@
 //! The device `cpu`: compiled for this machine, loaded from memory.
 
 use super::argument::{Actual, ImageData};
-use super::{Launch, TIMED_RUNS, Times};
-use luisac::codes;
-use luisac::driver::compile::{self, TargetChoice, Watch};
-use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::{Launch, Times, failed, repeat};
+use luisac::driver::compile::TargetChoice;
+use luisac_ast::diagnostic::Diagnostics;
 use luisac_ast::types::TypeKind;
 use luisac_runtime::{
     RuntimeError,
@@ -44,47 +43,17 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ti
         })
         .collect();
     let mut bound = kernel.bind(&args).map_err(failed)?;
-    let runs = if launch.command.time { TIMED_RUNS } else { 1 };
-    for i in 0..runs {
-        let start = Instant::now();
-        let mut lines = Vec::new();
-        let outcome =
-            bound.dispatch_logged(launch.command.dispatch, &mut |line| lines.push(line.to_owned()));
-        times.runs.push(start.elapsed());
-        if i == 0 {
-            // Also what was printed before a fault.
-            super::show_output(&lines)?;
-        }
-        let lost = outcome.map_err(failed)?;
-        if i == 0 {
-            if lost > 0 {
-                launch.messages.note(format!("warning: the log had no room for {lost} records"));
-            }
-            // Further runs start from other contents; what is written back is what the first one left.
-            download(&resources, actuals);
-        }
-    }
+    let dispatch = launch.command.dispatch;
+    let once = |print: &mut dyn FnMut(&str)| bound.dispatch_logged(dispatch, print);
+    repeat(launch, &mut times, once, || {
+        download(&resources, actuals);
+        Ok(())
+    })?;
     Ok(times)
 }
 
-fn load(launch: &Launch, mut module: Module, device: &Device) -> Result<Kernel, Diagnostics> {
-    let choice = TargetChoice::parse("cpu:native")?;
-    let code = &launch.command.code;
-    let pipeline = compile::pipeline_for(launch.options, &choice)?;
-    if let Some(path) = &code.repro {
-        super::super::repro::write(path, &module, &pipeline, code.fuel)?;
-    }
-    let mut printer = super::super::watch::printer(code.print_after.as_deref());
-    let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
-    let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
-    super::super::watch::finish(
-        launch.messages,
-        &report,
-        code.time_passes,
-        code.report.as_deref(),
-    )?;
-    let emit = compile::emit_options(launch.input, launch.options, &choice);
-    let artifact = compile::emit(&module, super::kernel_of(launch, &module)?, &choice, &emit)?;
+fn load(launch: &Launch, module: Module, device: &Device) -> Result<Kernel, Diagnostics> {
+    let artifact = super::artifact(launch, module, &TargetChoice::parse("cpu:native")?)?;
     // SAFETY: the object and its metadata come from the emitter, a moment ago.
     unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(failed)
 }
@@ -113,9 +82,4 @@ fn download(resources: &[Resource], actuals: &mut [Actual]) {
             _ => {}
         }
     }
-}
-
-fn failed(error: RuntimeError) -> Diagnostics {
-    let code = Code::parse(error.code()).unwrap_or(codes::RUN_FAILED);
-    Diagnostic::error(code, error.to_string()).with_help(error.help()).into()
 }

@@ -1,0 +1,37 @@
+//! WGSL by naga, the front end of wgpu: parsed, validated and written as SPIR-V for the same bindings.
+
+use luisac_artifact::Metadata;
+use naga::{
+    back::spv,
+    front::wgsl,
+    proc::BoundsCheckPolicies,
+    valid::{Capabilities, ValidationFlags, Validator},
+};
+
+use super::{VulkanError, module};
+
+/// Compiles `code`, whose entry point the metadata names.
+pub(super) fn to_spirv(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
+    let bad = |reason: String| VulkanError::BadWgsl { kernel: metadata.kernel.clone(), reason };
+    let source = std::str::from_utf8(code).map_err(|e| bad(e.to_string()))?;
+    let parsed = wgsl::parse_str(source).map_err(|e| bad(e.emit_to_string(source)))?;
+    let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
+    let info = validator.validate(&parsed).map_err(|e| bad(e.emit_to_string(source)))?;
+    let options = spv::Options {
+        lang_version: (1, 5),
+        flags: spv::WriterFlags::empty(),
+        // The kernel was compiled with the checks that were asked for.
+        bounds_check_policies: BoundsCheckPolicies::default(),
+        zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
+        force_loop_bounding: false,
+        ..spv::Options::default()
+    };
+    let pipeline = spv::PipelineOptions {
+        shader_stage: naga::ShaderStage::Compute,
+        entry_point: metadata.entry.clone(),
+    };
+    let words = spv::write_vec(&parsed, &info, &options, Some(&pipeline))
+        .map_err(|e| bad(e.to_string()))?;
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    module::read(&metadata.kernel, &bytes, &metadata.entry)
+}
