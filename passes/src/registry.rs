@@ -37,6 +37,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<fuse_consecutive_buffer_reads::FuseConsecutiveBufferReads>(),
     Pass::function::<lower_math::LowerMath>(),
     Pass::function::<lower_sampling::LowerSampling>(),
+    Pass::function::<lower_bounds::LowerBounds>(),
     Pass::function::<edge_cases::LowerEdgeCases>(),
     Pass::function::<const_fold::ConstFold>(),
     Pass::function::<algebraic_simplify::AlgebraicSimplify>(),

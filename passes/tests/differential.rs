@@ -32,6 +32,9 @@ const PIPELINES: &[&str] = &[
      slp_vectorization,reassociate,cvp,simplify_libcalls,div_rem_pairs,algebraic_simplify,reg2mem,defer_local_aggregate_load,dce",
     "keep_waves_in_loops,destructure_cfg,inline_all,sroa,mem2reg,fix(cvp,reassociate,algebraic_simplify,const_fold,sccp,dce),reg2mem,mem2reg",
     "lower_edge_cases",
+    "lower_bounds",
+    "inline_all,mem2reg,lower_bounds{mode=trap},lower_edge_cases",
+    "keep_waves_in_loops,@O2-flat-scalar,lower_bounds",
     "keep_waves_in_loops,@O2-flat-scalar,lower_edge_cases{short_words=false}",
 ];
 
@@ -54,6 +57,10 @@ fn run(case: &Case, pipeline: &str) -> Result<bool, String> {
         Err(e) if e.0.iter().all(|d| d.code.0 == 808) => return Ok(false),
         other => other.map_err(|e| e.to_string())?,
     };
+    // Clamped indices are traps there.
+    if pipeline.contains("mode=trap") && case.bounds() == interp::Bounds::Clamp {
+        return Ok(false);
+    }
     let kernel = module.kernels().next().ok_or("the kernel is gone")?;
     let mut args = case.args(&module, kernel);
     let launch = Launch {

@@ -35,6 +35,7 @@ pub(crate) mod loop_rotation;
 pub(crate) mod loop_unroll;
 pub(crate) mod loop_unswitch;
 pub(crate) mod loop_vectorization;
+pub(crate) mod lower_bounds;
 pub(crate) mod lower_break_continue;
 pub(crate) mod lower_math;
 pub(crate) mod lower_sampling;
