@@ -3,6 +3,7 @@
 //! A [`Target`] says what it is called, which details it takes (`ptx:sm_90`), which operations it holds, and emits one kernel at a
 //! time. Emission is a pure function of module and options: same input, same bytes.
 
+pub mod clike;
 pub mod errors;
 mod metadata;
 mod options;
@@ -82,11 +83,11 @@ pub trait Target: Send + Sync {
 pub fn targets() -> &'static [&'static dyn Target] {
     #[cfg(feature = "llvm")]
     {
-        &[&llvm::ptx::Ptx, &llvm::cpu::Cpu]
+        &[&llvm::ptx::Ptx, &llvm::cpu::Cpu, &clike::hlsl::Hlsl]
     }
     #[cfg(not(feature = "llvm"))]
     {
-        &[]
+        &[&clike::hlsl::Hlsl]
     }
 }
 

@@ -1,0 +1,170 @@
+//! The target `hlsl`.
+
+use luisac_artifact::bindings::Api;
+use luisac_artifact::metadata::{MathMode, Metadata};
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::types::Scalar;
+use luisac_xir::op::ArithmeticOp as A;
+use luisac_xir::{FunctionId, Module, Op};
+
+use crate::clike::language::Language;
+use crate::clike::{Emit, module_text, supports};
+use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+
+/// The target.
+pub struct Hlsl;
+
+/// Details: shader models; `auto` is the lowest that a kernel needs.
+pub const MODELS: &[&str] =
+    &["auto", "6.0", "6.1", "6.2", "6.3", "6.4", "6.5", "6.6", "6.7", "6.8"];
+
+/// Most bytes of shared memory of a block.
+const SHARED_LIMIT: u64 = 32 * 1024;
+
+impl Target for Hlsl {
+    fn name(&self) -> &'static str {
+        "hlsl"
+    }
+    fn summary(&self) -> &'static str {
+        "HLSL 2021 for Direct3D 12"
+    }
+    fn details(&self) -> &'static [&'static str] {
+        MODELS
+    }
+    fn form(&self) -> InputForm {
+        InputForm { structured: true, phis: false, scalarised: false }
+    }
+    fn supports(&self, op: Op) -> Support {
+        supports(Language::Hlsl, op)
+    }
+    fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode, _detail: &str) -> bool {
+        keeps_native(op, scalar, math)
+    }
+    fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
+        let detail = detail.unwrap_or(MODELS[0]);
+        match MODELS.contains(&detail) {
+            true => Ok(detail.to_string()),
+            false => Err(Diagnostic::error(
+                errors::UNKNOWN_DETAIL,
+                format!("`hlsl` has no shader model `{detail}`"),
+            )
+            .with_help(format!("the shader models are {}", MODELS.join(", ")))),
+        }
+    }
+    fn emit(
+        &self,
+        module: &Module,
+        kernel: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<Artifact, Diagnostics> {
+        let made = text(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))?;
+        Ok(Artifact {
+            code: made.code.into_bytes(),
+            extension: "hlsl",
+            metadata: made.metadata,
+            texts: Vec::new(),
+        })
+    }
+}
+
+/// Operations on floats that HLSL holds exactly, or fast within the bounds of the documentation. Everything that is no more than an
+/// operator stays too.
+pub fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
+    match op {
+        A::UnaryMinus
+        | A::BinaryAdd
+        | A::BinarySub
+        | A::BinaryMul
+        | A::BinaryDiv
+        | A::BinaryLess
+        | A::BinaryGreater
+        | A::BinaryLessEqual
+        | A::BinaryGreaterEqual
+        | A::BinaryEqual
+        | A::BinaryNotEqual
+        | A::Select
+        | A::Abs
+        | A::Min
+        | A::Max
+        | A::Clamp
+        | A::Saturate
+        | A::Isinf
+        | A::Isnan => true,
+        // Direct3D has these for single and half only.
+        A::Floor | A::Ceil | A::Trunc | A::Rint | A::Sqrt => scalar != Scalar::F64,
+        A::Fma => scalar == Scalar::F64,
+        A::Rsqrt | A::Exp2 | A::Log2 => math == MathMode::Fast && scalar == Scalar::F32,
+        _ => false,
+    }
+}
+
+/// A kernel as text.
+pub struct Text {
+    pub code: String,
+    pub metadata: Metadata,
+    /// The minor number of shader model 6 that it is for.
+    pub model: u32,
+    /// Whether it has integers or floats of 16 bits.
+    pub short: bool,
+}
+
+/// Writes a kernel.
+///
+/// # Errors
+/// What HLSL, or the shader model, does not hold.
+pub fn text(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Text> {
+    let (mut made, mut metadata) =
+        module_text(Language::Hlsl, module, kernel, options, Api::D3d12)?;
+    let uses = made.uses;
+    let needed = if uses.long_atomics {
+        6
+    } else if uses.short {
+        2
+    } else {
+        0
+    };
+    let asked: Option<u32> = options.detail.strip_prefix("6.").and_then(|m| m.parse().ok());
+    let model = asked.unwrap_or(needed);
+    let name = &module.functions[kernel].name;
+    if model < needed {
+        let what = if needed == 6 { "atomic operations on 64 bits" } else { "numbers of 16 bits" };
+        return Err(Box::new(
+            Diagnostic::error(
+                errors::UNSUPPORTED_OPERATION,
+                format!("{what} need shader model 6.{needed}, and this is for 6.{model}"),
+            )
+            .in_function(name.clone())
+            .with_help(format!("use the detail `6.{needed}` or higher")),
+        ));
+    }
+    if made.shared_bytes > SHARED_LIMIT {
+        return Err(Box::new(
+            Diagnostic::error(
+                errors::SHARED_MEMORY,
+                format!(
+                    "the shared variables take {} bytes, more than the {SHARED_LIMIT} that a block has",
+                    made.shared_bytes
+                ),
+            )
+            .in_function(name.clone()),
+        ));
+    }
+    metadata.target = format!("hlsl:6.{model}");
+    metadata.shared_bytes = made.shared_bytes as _;
+    metadata.features = features(uses);
+    let types = if uses.short { ", compile with -enable-16bit-types" } else { "" };
+    made.code.insert_str(0, &format!("// HLSL 2021, shader model 6.{model}{types}\n\n"));
+    Ok(Text { code: made.code, metadata, model, short: uses.short })
+}
+
+/// What the device must be able to do, by the names that Direct3D gives it.
+fn features(uses: crate::clike::module::Uses) -> Vec<String> {
+    let names = [
+        (uses.short, "Native16BitShaderOpsSupported"),
+        (uses.long, "Int64ShaderOps"),
+        (uses.double, "DoublePrecisionFloatShaderOps"),
+        (uses.long_shared_atomics, "AtomicInt64OnGroupSharedSupported"),
+        (uses.wave, "WaveOps"),
+    ];
+    names.into_iter().filter(|(used, _)| *used).map(|(_, name)| name.to_string()).collect()
+}

@@ -1,0 +1,212 @@
+//! C-like languages: HLSL and MSL as text, from structured control flow in memory form.
+//!
+//! One emitter, two dialects. [`plan`] turns the control flow of a function into a list of events, [`scopes`] says which names
+//! must be declared where, [`function`] writes values and statements, and [`hlsl`] and `msl` hold what differs: memory,
+//! resources, atomics, waves, the head of the kernel. Callables stay functions, one for each kind of resource they are
+//! called with ([`instances`]).
+
+mod arithmetic;
+mod control;
+mod expr;
+mod function;
+pub mod hlsl;
+mod instances;
+mod language;
+mod lines;
+mod literal;
+mod module;
+mod msl;
+mod names;
+mod place;
+mod plan;
+mod resources;
+mod scopes;
+
+use luisac_artifact::bindings::Api;
+use luisac_artifact::metadata::Metadata;
+use luisac_ast::diagnostic::Diagnostic;
+use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp};
+use luisac_xir::{FunctionId, InstId, Module, Op};
+use rustc_hash::FxHashMap;
+
+use crate::usage::reachable_callees_first;
+use crate::{EmitOptions, Support, errors};
+use function::FnEmit;
+use instances::{Class, Form};
+use language::Language;
+use module::{ModuleEmit, Uses};
+
+/// What an emission gives, or one diagnostic.
+pub type Emit<T> = Result<T, Box<Diagnostic>>;
+
+/// Most bytes of local variables of one function: what all threads of a device together hold must stay possible.
+const MAX_LOCAL_BYTES: u64 = 256 * 1024;
+
+/// Whether a language holds an operation.
+fn supports(language: Language, op: Op) -> Support {
+    let addresses = if language == Language::Msl { Support::Native } else { refused() };
+    match op {
+        Op::ResourceQuery(q) if q.samples() => Support::Native,
+        Op::ResourceQuery(
+            ResourceQueryOp::BindlessBufferSize
+            | ResourceQueryOp::BindlessByteBufferSize
+            | ResourceQueryOp::BindlessTexture2dSize
+            | ResourceQueryOp::BindlessTexture3dSize
+            | ResourceQueryOp::BindlessTexture2dSizeLevel
+            | ResourceQueryOp::BindlessTexture3dSizeLevel,
+        )
+        | Op::ResourceRead(
+            ResourceReadOp::BindlessBufferRead
+            | ResourceReadOp::BindlessByteBufferRead
+            | ResourceReadOp::BindlessTexture2dRead
+            | ResourceReadOp::BindlessTexture3dRead
+            | ResourceReadOp::BindlessTexture2dReadLevel
+            | ResourceReadOp::BindlessTexture3dReadLevel,
+        )
+        | Op::ResourceWrite(
+            ResourceWriteOp::BindlessBufferWrite | ResourceWriteOp::BindlessByteBufferWrite,
+        ) => Support::Native,
+        Op::ResourceQuery(
+            ResourceQueryOp::BufferDeviceAddress | ResourceQueryOp::BindlessBufferDeviceAddress,
+        )
+        | Op::ResourceRead(ResourceReadOp::DeviceAddressRead)
+        | Op::ResourceWrite(ResourceWriteOp::DeviceAddressWrite) => addresses,
+        Op::Clock => refused(),
+        Op::If | Op::Switch | Op::Loop | Op::SimpleLoop | Op::Break | Op::Continue => {
+            Support::Native
+        }
+        op => crate::compute_core(op),
+    }
+}
+
+fn refused() -> Support {
+    Support::Refused(errors::UNSUPPORTED_OPERATION)
+}
+
+/// The text of a kernel, and what it asks for.
+struct ModuleText {
+    code: String,
+    uses: Uses,
+    shared_bytes: u64,
+}
+
+/// Writes a kernel and what it calls.
+fn module_text(
+    language: Language,
+    module: &Module,
+    kernel: FunctionId,
+    options: &EmitOptions,
+    api: Api,
+) -> Emit<(ModuleText, Metadata)> {
+    crate::check_externals(module, kernel)?;
+    check_operations(language, module, kernel)?;
+    let layout = crate::metadata::param_layout(&module.types, &module.functions[kernel], false)?;
+    let places = crate::metadata::binding_slots(module, kernel, &layout, api);
+    let name = if language == Language::Hlsl { "hlsl" } else { "msl" };
+    let metadata =
+        crate::metadata::describe(module, kernel, &layout, Vec::new(), name, options, Some(api));
+    let mut cx = ModuleEmit::new(language, module, kernel, options, layout, places)?;
+    let code = functions(&mut cx)?;
+    let mut text = String::new();
+    for part in cx.head() {
+        text.push_str(part);
+        if !part.is_empty() && !part.ends_with("\n\n") {
+            text.push('\n');
+        }
+    }
+    text.push_str(&code);
+    Ok((ModuleText { code: text, uses: cx.uses, shared_bytes: cx.shared_bytes }, metadata))
+}
+
+/// Refuses operations that the language does not hold, by the first there is.
+fn check_operations(language: Language, module: &Module, kernel: FunctionId) -> Emit<()> {
+    for id in reachable_callees_first(module, kernel) {
+        let function = &module.functions[id];
+        let insts = function.blocks().flat_map(|b| function.insts(b));
+        let is_refused =
+            |&i: &InstId| matches!(supports(language, function.op(i)), Support::Refused(_));
+        let Some(inst) = insts.into_iter().find(is_refused) else { continue };
+        let op = function.op(inst);
+        let name = op.sub_name().unwrap_or(op.mnemonic());
+        let text = format!("{} does not hold the operation `{name}`", language.title());
+        return Err(Box::new(
+            Diagnostic::error(errors::UNSUPPORTED_OPERATION, text)
+                .in_function(function.name.clone())
+                .with_help("choose another target, or avoid the operation"),
+        ));
+    }
+    Ok(())
+}
+
+/// The texts of all functions, each after those that it calls.
+fn functions(cx: &mut ModuleEmit<'_>) -> Emit<String> {
+    let kernel = kernel_text(cx)?;
+    let mut done: Vec<(FunctionId, String)> = Vec::new();
+    while let Some(form) = cx.waiting.pop() {
+        let name = cx.form(form.clone());
+        done.push((form.function, callable_text(cx, form, &name)?));
+    }
+    let order: FxHashMap<FunctionId, usize> = reachable_callees_first(cx.module, cx.kernel)
+        .into_iter()
+        .enumerate()
+        .map(|(place, id)| (id, place))
+        .collect();
+    done.sort_by_key(|(id, _)| order.get(id).copied());
+    let mut text: String = done.into_iter().map(|(_, text)| text).collect();
+    text.push_str(&kernel);
+    Ok(text)
+}
+
+fn kernel_text(cx: &mut ModuleEmit<'_>) -> Emit<String> {
+    let resources = match cx.language {
+        Language::Hlsl => hlsl::resources(cx),
+        Language::Msl => msl::resources(cx),
+    };
+    let classes: Vec<Class> = resources.iter().map(|(class, _)| class.clone()).collect();
+    let form = Form { function: cx.kernel, classes };
+    let language = cx.language;
+    let (mut f, plan) = FnEmit::new(cx, form)?;
+    f.resources = resources.into_iter().map(|(_, resource)| resource).collect();
+    let head = match language {
+        Language::Hlsl => hlsl::head(&mut f)?,
+        Language::Msl => msl::head(&mut f)?,
+    };
+    f.body(&plan)?;
+    Ok(finish(&f, head))
+}
+
+fn callable_text(cx: &mut ModuleEmit<'_>, form: Form, name: &str) -> Emit<String> {
+    let (mut f, plan) = FnEmit::new(cx, form)?;
+    let parameters = f.parameters()?;
+    let ty = f.cx.type_name(f.func.return_type);
+    let precise = f.precise(f.func.return_type);
+    let head = format!("{precise}{ty} {name}({parameters}) {{\n");
+    f.body(&plan)?;
+    Ok(finish(&f, head))
+}
+
+fn finish(f: &FnEmit<'_, '_>, mut text: String) -> String {
+    f.lines.write(&mut text);
+    // A kernel ends by itself.
+    if let Some(kept) = text.strip_suffix("    return;\n").filter(|_| f.lines.ends_flat()) {
+        text.truncate(kept.len());
+    }
+    text.push_str("}\n\n");
+    text
+}
+
+impl FnEmit<'_, '_> {
+    fn atomic(&mut self, inst: InstId, op: luisac_xir::op::AtomicOp) -> Emit<()> {
+        match self.cx.language {
+            Language::Hlsl => hlsl::atomic(self, inst, op),
+            Language::Msl => msl::atomic(self, inst, op),
+        }
+    }
+
+    fn thread_group(&mut self, inst: InstId, op: luisac_xir::op::ThreadGroupOp) -> Emit<()> {
+        match self.cx.language {
+            Language::Hlsl => hlsl::thread_group(self, inst, op),
+            Language::Msl => msl::thread_group(self, inst, op),
+        }
+    }
+}
