@@ -134,7 +134,10 @@ fn many_sizes_and_indirect_sizes() {
         out.read()
     };
     // The kernel adds its id to all that it writes; the later dispatch wins, since it runs after the first.
-    let one = run(&|list, out| drop(list.dispatch(&kernel, (out,), [64, 1, 1]).unwrap())).unwrap();
+    let one = run(&|list, out| {
+        list.dispatch(&kernel, (out,), [64, 1, 1]).unwrap();
+    })
+    .unwrap();
     let two = run(&|list, out| {
         list.dispatch_many(&kernel, (out,), &[[0, 1, 1], [64, 1, 1], [0, 9, 9]]).unwrap();
     });

@@ -2,6 +2,7 @@
 
 mod check;
 mod command;
+mod plan;
 
 use std::{
     collections::HashMap,
@@ -11,12 +12,13 @@ use std::{
 
 pub use command::Download;
 pub(crate) use command::{Callback, Command, HostBytes, Levels, Sizes, Touched};
+pub(crate) use plan::Plan;
 
 use crate::{
     Arguments, BindlessArray, Buffer, Device, Event, ImageLevel, IndirectBuffer, Kernel,
     RuntimeError, Value,
     backend::Raw,
-    resource::{ArrayMemory, BufferView, Common},
+    resource::{ArrayMemory, BufferView, Common, Contents},
     stream::Completion,
     value,
 };
@@ -312,6 +314,8 @@ pub(crate) struct Committed {
     pub(crate) resources: Vec<(Resource, bool)>,
     /// Arrays whose members are used, and whether those are written.
     pub(crate) arrays: Vec<(Arc<ArrayMemory>, bool)>,
+    /// The graph that was made last.
+    plan: Mutex<Arc<Plan>>,
     /// The last run, which the next one follows.
     pub(crate) last: Mutex<Option<Arc<Completion>>>,
 }
@@ -361,8 +365,10 @@ impl CommittedList {
                 }
             });
         }
+        let entry = arrays.iter().map(|(array, _)| array.contents()).collect();
+        let plan = Mutex::new(Arc::new(Plan::new(&commands, &arrays, entry)));
         let last = Mutex::default();
-        Ok(Self(Arc::new(Committed { raw, commands, device, resources, arrays, last })))
+        Ok(Self(Arc::new(Committed { raw, commands, device, resources, arrays, plan, last })))
     }
 
     /// Number of commands.
@@ -378,7 +384,42 @@ impl CommittedList {
     }
 }
 
+impl CommittedList {
+    /// The graph of the list as text: for each command its level, and what it waits for because of which resource. Resources
+    /// are numbered in the order in which the list uses them.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.0.plan_now().text(&self.0.commands)
+    }
+
+    /// The same in the language DOT, for Graphviz to draw.
+    #[must_use]
+    pub fn explain_dot(&self) -> String {
+        self.0.plan_now().dot(&self.0.commands)
+    }
+
+    /// The commands of each level, by their positions: those of a level wait for none of the same level.
+    #[must_use]
+    pub fn levels(&self) -> Vec<Vec<u32>> {
+        self.0.plan_now().graph.levels()
+    }
+}
+
 impl Committed {
+    fn plan_now(&self) -> Arc<Plan> {
+        self.plan(&self.arrays.iter().map(|(array, _)| array.contents()).collect::<Vec<_>>())
+    }
+
+    /// The graph for what the arrays hold when the list begins: the last one, if they held the same then.
+    pub(crate) fn plan(&self, entry: &[Arc<Contents>]) -> Arc<Plan> {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = plan.entry.iter().zip(entry).all(|(a, b)| Arc::ptr_eq(a, b));
+        if !same {
+            *plan = Arc::new(Plan::new(&self.commands, &self.arrays, entry.to_vec()));
+        }
+        plan.clone()
+    }
+
     /// Puts a run's completion in the place of the last one's.
     pub(crate) fn follow(&self, run: &Arc<Completion>) -> Option<Arc<Completion>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(run.clone())

@@ -60,12 +60,38 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// Whether the changes would change nothing.
+    pub(crate) fn has(&self, changes: &[(u32, Change)]) -> bool {
+        changes.iter().all(|(slot, change)| {
+            self.slots.get(*slot as usize).is_none_or(|slot| match change {
+                Change::Buffer(b) => match (b, &slot.buffer) {
+                    (None, None) => true,
+                    (Some(a), Some(b)) => a.same(b),
+                    _ => false,
+                },
+                Change::Image(2, i) => same_image(i.as_ref(), slot.image_2d.as_ref()),
+                Change::Image(_, i) => same_image(i.as_ref(), slot.image_3d.as_ref()),
+            })
+        })
+    }
+
     pub(crate) fn apply(&mut self, changes: &[(u32, Change)]) {
         for (slot, change) in changes {
             if let Some(slot) = self.slots.get_mut(*slot as usize) {
                 slot.apply(change);
             }
         }
+    }
+}
+
+fn same_image(a: Option<&ImageMember>, b: Option<&ImageMember>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => {
+            Arc::ptr_eq(&a.level.memory, &b.level.memory)
+                && (a.level.level, a.sampler) == (b.level.level, b.sampler)
+        }
+        _ => false,
     }
 }
 

@@ -30,6 +30,12 @@ impl BufferView {
         self.start + self.bytes
     }
 
+    /// Whether the two are the same bytes.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.memory, &other.memory)
+            && (self.start, self.bytes) == (other.start, other.bytes)
+    }
+
     /// Whether the two have bytes in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.memory, &other.memory)

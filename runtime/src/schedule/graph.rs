@@ -10,10 +10,12 @@ pub(crate) struct Graph {
     level: Vec<u32>,
     before: Rows,
     after: Rows,
+    /// The resource behind each edge of `before`; `u32::MAX` if it is not one.
+    causes: Vec<u32>,
 }
 
 /// In the place of a command.
-const JOINT: u32 = u32::MAX;
+pub(super) const JOINT: u32 = u32::MAX;
 
 /// Lists of numbers, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,8 +32,12 @@ impl Rows {
 
     pub(super) fn row(&self, row: u32) -> &[u32] {
         let end = self.ends.get(row as usize).copied().unwrap_or(0) as usize;
-        let start = row.checked_sub(1).and_then(|r| self.ends.get(r as usize)).copied();
-        self.items.get(start.unwrap_or(0) as usize..end).unwrap_or_default()
+        self.items.get(self.start(row)..end).unwrap_or_default()
+    }
+
+    fn start(&self, row: u32) -> usize {
+        let end = row.checked_sub(1).and_then(|r| self.ends.get(r as usize));
+        end.copied().unwrap_or(0) as usize
     }
 
     pub(super) fn items(&self) -> usize {
@@ -66,9 +72,9 @@ impl Rows {
 
 impl Graph {
     /// A graph of nodes with their commands, levels and rows of what they wait for.
-    pub(super) fn new(commands: Vec<u32>, level: Vec<u32>, before: Rows) -> Self {
+    pub(super) fn new(commands: Vec<u32>, level: Vec<u32>, before: Rows, causes: Vec<u32>) -> Self {
         let after = before.reversed();
-        Self { commands, level, before, after }
+        Self { commands, level, before, after, causes }
     }
 
     /// Number of nodes.
@@ -84,6 +90,14 @@ impl Graph {
     /// What a node waits for.
     pub(crate) fn before(&self, node: u32) -> &[u32] {
         self.before.row(node)
+    }
+
+    /// What a node waits for, with the resource behind it.
+    pub(crate) fn reasons(&self, node: u32) -> impl Iterator<Item = (u32, Option<u32>)> + '_ {
+        let row = self.before(node);
+        let start = self.before.start(node);
+        let cause = move |i| self.causes.get(start + i).copied().filter(|c| *c != u32::MAX);
+        row.iter().enumerate().map(move |(i, n)| (*n, cause(i)))
     }
 
     /// What waits for a node.

@@ -216,8 +216,11 @@ fn submit_arrays(list: &Committed) -> Vec<Arc<Contents>> {
     for command in &list.commands {
         if let Command::Update { array, changes } = command {
             let mut contents = array.contents();
-            Arc::make_mut(&mut contents).apply(changes);
-            array.set_contents(contents);
+            // The same contents stay the same object, so that graphs need not be made anew.
+            if !contents.has(changes) {
+                Arc::make_mut(&mut contents).apply(changes);
+                array.set_contents(contents);
+            }
         }
     }
     kept

@@ -161,7 +161,7 @@ impl Run {
         list: &Arc<Committed>,
         kept: Vec<Arc<Contents>>,
     ) -> Arc<Self> {
-        let graph = Arc::new(crate::schedule::chain(list.commands.len()));
+        let graph = list.plan(&kept).graph.clone();
         let signals = list.commands.iter().enumerate().filter_map(|(i, command)| match command {
             Command::Signal(_) => Some((i, Completion::new(stream.id))),
             _ => None,
