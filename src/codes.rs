@@ -31,6 +31,10 @@ luisac_ast::codes! {
     NOT_FAILING = 1240 "the input does not fail", "`reduce` makes an input smaller as long as it fails, so it must fail as it is.", "Check the command or the passes, and the number of threads and the seed that the interpreter uses.";
     CANNOT_START = 1241 "a command cannot be started", "The command given to `--keep` is run by the system's shell, which cannot be started.", "Check that there is a shell.";
     NOT_A_REPORT = 1242 "this is no pass report", "`luisac report` reads the JSON that `--report FILE.json` writes.", "Write the report again with this version.";
+    MANIFEST = 1250 "the manifest cannot be used", "`luisac.toml` says what is baked. It has `[bake]`, or `[[bake]]` for each archive, with `kernels`, `exclude`, `targets`, `output`, `options` and `lib`, and any number of `[[permute]]` with `kernels`, `define`, `exclude` and `plain`.", "Correct the place that the message shows.";
+    NO_MANIFEST = 1251 "there is no manifest", "`luisac bake` reads `luisac.toml`, in the folder that it is given or the current one.", "Write one, or give its path.";
+    CHANGED = 1252 "an input changed during the bake", "The file was read for its hash when the bake began, and was another one when it was compiled.", "Bake again.";
+    CACHE = 1253 "there is trouble with the cache", "Entries are checked when they are read; a folder that cannot be read or written, a store that does not answer or a damaged entry only make a bake slower.", "Choose another cache with `--cache`, or `--cache off`.";
     TOO_LONG = 1230 "the kernel is too long for code generation", "After the passes, a kernel with all that it calls may have 4,194,304 instructions: LLVM takes up to two kilobytes of memory for each.", "Compile with `-O1` or more, which removes most of an unrolled kernel; or keep loops as loops where the recording program unrolls them.";
 }
 

@@ -3,7 +3,7 @@
 use super::code_options::code_options;
 use super::messages::{Failure, Messages};
 use super::options::{CompileCommand, Emit};
-use super::output::{self, Destination, archive_error, file_name};
+use super::output::{self, Destination, archive_error, file_name, make_escape};
 use super::read::read_options;
 use super::run::parse_define;
 use super::{repro, watch};
@@ -388,8 +388,4 @@ fn beside(destination: &Destination, name: &str, stream_alone: bool) -> Option<P
 /// Whether `-o` asks for an archive.
 fn is_archive(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "luisa") && !path.is_dir()
-}
-
-fn make_escape(path: &Path) -> String {
-    path.display().to_string().replace('$', "$$").replace(' ', "\\ ").replace('#', "\\#")
 }

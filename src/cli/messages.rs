@@ -17,6 +17,10 @@ pub enum Failure {
     Usage,
     /// A tool, library or device is missing.
     Missing,
+    /// What was compared differs.
+    Different,
+    /// The user stopped it.
+    Stopped,
 }
 
 impl From<Failure> for ExitCode {
@@ -25,6 +29,8 @@ impl From<Failure> for ExitCode {
             Failure::Input => 1,
             Failure::Usage => 2,
             Failure::Missing => 3,
+            Failure::Different => 4,
+            Failure::Stopped => 130,
         })
     }
 }
@@ -34,6 +40,7 @@ pub struct Messages {
     format: MessageFormat,
     color: bool,
     quiet: bool,
+    verbose: bool,
 }
 
 impl Messages {
@@ -47,7 +54,12 @@ impl Messages {
                     && std::io::stderr().is_terminal()
             }
         };
-        Messages { format: global.message_format, color, quiet: global.quiet }
+        Messages {
+            format: global.message_format,
+            color,
+            quiet: global.quiet,
+            verbose: global.verbose > 0,
+        }
     }
 
     /// Shows one diagnostic; warnings only if the user wants to hear.
@@ -92,6 +104,33 @@ impl Messages {
         } else {
             Failure::Input
         }
+    }
+
+    /// Whether messages are for people.
+    pub fn is_human(&self) -> bool {
+        self.format == MessageFormat::Human
+    }
+
+    /// Whether only errors are wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether more is wanted.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// What happens, for programs; not shown to people.
+    pub fn event(&self, event: &serde_json::Value) {
+        if !self.is_human() && !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{event}");
+        }
+    }
+
+    /// An error in one line, for people.
+    pub fn line(&self, line: &str) {
+        let _ = writeln!(std::io::stderr(), "{line}");
     }
 
     /// A line for people; not shown with `--quiet` or as JSON.

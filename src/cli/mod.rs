@@ -1,5 +1,7 @@
 //! The command line: one file a command.
 
+mod bake;
+mod cache;
 mod check;
 mod code_options;
 mod compile;
@@ -10,6 +12,7 @@ mod messages;
 mod opt;
 pub mod options;
 mod output;
+mod pack;
 mod read;
 mod reduce;
 mod report;
@@ -36,12 +39,15 @@ pub fn main() -> ExitCode {
 fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
     match command {
         Command::Compile(command) => compile::run(command, messages),
+        Command::Bake(command) => bake::run(command, messages),
         Command::Run(command) => run::run(command, messages),
         Command::Check(command) => check::run(command, messages),
         Command::Inspect(command) => inspect::run(command, messages),
         Command::Opt(command) => opt::run(command, messages),
         Command::Reduce(command) => reduce::run(command, messages),
         Command::Report(command) => report::run(command, messages),
+        Command::Pack(command) => pack::run(command, messages),
+        Command::Cache(command) => cache::run(command, messages),
         Command::Explain(command) => explain::run(&command.code, messages),
         Command::Passes(command) => lists::passes(command, messages),
         Command::Targets(command) => lists::targets(command, messages),

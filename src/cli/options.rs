@@ -1,6 +1,7 @@
 //! The one declaration of the command line: help, completions and man pages come from it.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use luisac::driver::bake::plan::Shard;
 use luisac_ast::lint::Level;
 use std::path::PathBuf;
 
@@ -50,6 +51,8 @@ pub enum Color {
 pub enum Command {
     /// Compile kernels.
     Compile(CompileCommand),
+    /// Compile many kernels for many targets into archives, in parallel, only what changed.
+    Bake(BakeCommand),
     /// Compile for a device here and run it once.
     Run(RunCommand),
     /// Read and validate, emit nothing.
@@ -62,6 +65,10 @@ pub enum Command {
     Reduce(ReduceCommand),
     /// Show pass reports.
     Report(ReportCommand),
+    /// Join archives into one.
+    Pack(PackCommand),
+    /// Look after the cache of compiled kernels.
+    Cache(CacheCommand),
     /// Explain a diagnostic code.
     Explain(ExplainCommand),
     /// List the passes and canned pipelines.
@@ -264,6 +271,90 @@ impl Emit {
 }
 
 #[derive(Debug, Args)]
+pub struct BakeCommand {
+    /// The manifest, or the folder that it lies in.
+    #[arg(value_name = "MANIFEST|DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// Fail if anything is out of date, and write nothing.
+    #[arg(long, conflicts_with_all = ["watch", "dry_run", "emit"])]
+    pub check: bool,
+    /// Say what would be compiled, and write nothing.
+    #[arg(long, conflicts_with_all = ["watch", "emit"])]
+    pub dry_run: bool,
+    /// Bake again whenever something changes.
+    #[arg(long, conflicts_with = "emit")]
+    pub watch: bool,
+    /// Take a part of the work that does not depend on what else there is; the archive is `NAME.I-of-N.luisa`.
+    #[arg(long, value_name = "I/N", value_parser = crate::cli::bake::parse_shard)]
+    pub shard: Option<Shard>,
+    /// Write a build file instead of building.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub emit: Option<BakeEmit>,
+    /// Where the build file goes; `build.ninja` beside the manifest by default, `-` is standard output.
+    #[arg(short, long, value_name = "FILE", requires = "emit")]
+    pub output: Option<PathBuf>,
+    /// Write what the archives depend on, in make syntax.
+    #[arg(long, value_name = "FILE")]
+    pub dep_file: Option<PathBuf>,
+    /// Number of threads; 0 for all cores.
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub jobs: usize,
+    /// At most so many jobs of a target at once; may be repeated.
+    #[arg(long, value_name = "TARGET=N")]
+    pub target_jobs: Vec<String>,
+    /// Where compiled kernels are kept: a folder, the address of a remote store, or `off`.
+    #[arg(long, value_name = "DIR|URL|off")]
+    pub cache: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BakeEmit {
+    /// A file for Ninja, a step a kernel and target.
+    Ninja,
+}
+
+#[derive(Debug, Args)]
+pub struct PackCommand {
+    /// Where the archive goes.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The archives to join; `@FILE` is a list of them, one a line.
+    #[arg(required = true, value_name = "ARCHIVE")]
+    pub parts: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct CacheCommand {
+    #[command(subcommand)]
+    pub action: CacheAction,
+    /// The folder; the user's own by default.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub cache: Option<String>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum CacheAction {
+    /// Number of entries and their size.
+    Stats {
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove the least recently used entries.
+    Gc {
+        /// Bytes that may stay, such as `500M` or `2G`.
+        #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+        limit: Option<u64>,
+    },
+    /// Read every entry and remove those that are damaged.
+    Verify {
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
 pub struct RunCommand {
     /// The kernel's file; `-` is standard input.
     #[arg(value_name = "INPUT")]
@@ -445,6 +536,20 @@ pub struct ListCommand {
     /// JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Reads `500M`.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.trim_end_matches(['B', 'b']) {
+        t if t.ends_with(['K', 'k']) => (&t[..t.len() - 1], 10),
+        t if t.ends_with(['M', 'm']) => (&t[..t.len() - 1], 20),
+        t if t.ends_with(['G', 'g']) => (&t[..t.len() - 1], 30),
+        t => (t, 0),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    number
+        .and_then(|n| n.checked_mul(1 << shift))
+        .ok_or_else(|| "a number of bytes is needed, such as 500M or 2G".into())
 }
 
 fn numbers(text: &str) -> Result<Vec<u32>, String> {

@@ -24,6 +24,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     write_whole(path, bytes).map_err(|e| cannot(e.source.to_string(), Some(e.help())))
 }
 
+/// A path as make reads it.
+pub fn make_escape(path: &Path) -> String {
+    path.display().to_string().replace('$', "$$").replace(' ', "\\ ").replace('#', "\\#")
+}
+
 /// What is wrong with an archive, as a diagnostic.
 pub fn archive_error(error: &ArchiveError) -> Diagnostic {
     let code = Code::parse(error.code()).unwrap_or(codes::CANNOT_WRITE);

@@ -38,7 +38,7 @@ pub fn document(module: &Module, pipeline: &Pipeline, fuel: Option<u64>) -> Stri
 }
 
 /// A word as a POSIX shell reads it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.into(),

@@ -226,9 +226,15 @@ fn is_input(path: &Path) -> bool {
     if file.take(4096).read_to_end(&mut head).is_err() {
         return false;
     }
-    match json::detect(&head) {
+    starts_like_input(&head)
+}
+
+/// Whether a content is that of an input, by its first bytes.
+pub(super) fn starts_like_input(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(4096)];
+    match json::detect(head) {
         json::InputKind::Unknown => false,
-        json::InputKind::JsonD0 | json::InputKind::JsonV1 => starts_like_ast(&head),
+        json::InputKind::JsonD0 | json::InputKind::JsonV1 => starts_like_ast(head),
         json::InputKind::BinaryLibrary | json::InputKind::XirText => true,
     }
 }

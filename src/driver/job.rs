@@ -40,7 +40,7 @@ pub fn key(sources: &Sources, options: &CodeOptions, choice: &TargetChoice) -> K
     };
     add(VERSION.as_bytes());
     add(env!("LUISAC_SOURCES").as_bytes());
-    add(choice.target.tool_version().unwrap_or_default().as_bytes());
+    add(choice.target.tool_version(options.dxc.as_deref()).unwrap_or_default().as_bytes());
     add(options.hash(&choice.label()).as_bytes());
     add(sources.stem.as_bytes());
     add(sources.input.as_bytes());

@@ -1,6 +1,8 @@
 //! read -> lower -> optimise -> emit -> store.
 
 pub mod ast;
+pub mod bake;
+pub mod cache;
 pub mod compile;
 pub mod input;
 pub mod job;

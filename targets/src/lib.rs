@@ -63,8 +63,10 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// A diagnostic that lists the details there are.
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic>;
-    /// Name and version of the external tool that emission runs, if it runs one: code made by another version is other code.
-    fn tool_version(&self) -> Option<String> {
+    /// Name and version of the external tool that emission runs, if it runs one: code made by another version is other code. `dxc` is
+    /// the library that options name.
+    fn tool_version(&self, dxc: Option<&std::path::Path>) -> Option<String> {
+        let _ = dxc;
         None
     }
     /// Compiles one kernel and what it calls.

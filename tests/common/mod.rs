@@ -3,6 +3,7 @@
 // Each test program takes what it needs.
 #![allow(dead_code)]
 
+pub mod bake;
 pub mod case;
 pub mod npy;
 pub mod schema;
