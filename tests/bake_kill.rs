@@ -49,7 +49,8 @@ fn killed_bakes_leave_whole_files() {
             whole += 1;
             assert!(bytes == wanted, "the archive is another one after kill {kill}");
         }
-        for entry in files(&folder.path().join("cache"), ".luisa") {
+        let cache = folder.path().join("cache");
+        for entry in if cache.is_dir() { files(&cache, ".luisa") } else { Vec::new() } {
             let archive =
                 Archive::open(&entry).unwrap_or_else(|e| panic!("{}: {e}", entry.display()));
             archive.verify().expect("an entry is whole");
@@ -81,7 +82,7 @@ fn ctrl_c_stops_and_keeps_what_was_done() {
         return;
     }
     let status = child.wait().expect("it ends");
-    let done = files(&cache, ".luisa").len() as u64;
+    let done = if cache.is_dir() { files(&cache, ".luisa").len() as u64 } else { 0 };
     if status.code() == Some(130) {
         assert!(!folder.path().join("out.luisa").exists());
     }

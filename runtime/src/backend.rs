@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use luisac_artifact::{Metadata, PixelStorage};
+use luisac_artifact::{DeviceProfile, Metadata, PixelStorage};
 
 use crate::{
     Output, RuntimeError,
@@ -50,6 +50,9 @@ impl ImageShape {
 pub(crate) trait Backend: Send + Sync {
     /// The name to open it by.
     fn name(&self) -> &'static str;
+
+    /// The targets whose code it runs.
+    fn profile(&self) -> DeviceProfile;
 
     /// Zeroed memory.
     fn buffer(&self, bytes: u64) -> Result<Raw, RuntimeError>;

@@ -104,6 +104,14 @@ pub enum RuntimeError {
     #[cfg(feature = "vulkan")]
     #[error(transparent)]
     Vulkan(#[from] crate::vulkan::VulkanError),
+    /// An archive that is damaged.
+    #[error("{message}")]
+    Archive { message: String, code: &'static str, help: &'static str },
+    /// An archive without a variant for the device.
+    #[error(
+        "the archive has nothing of `{kernel}` that the device `{device}` can run; it has {there}"
+    )]
+    NoVariant { kernel: String, device: String, there: String },
     /// Too few or too many arguments.
     #[error(
         "the kernel `{kernel}` takes {expected} arguments, captured resources included, and got {got}"
@@ -236,6 +244,8 @@ impl RuntimeError {
             Self::Load(e) => e.code(),
             #[cfg(feature = "vulkan")]
             Self::Vulkan(e) => e.code(),
+            Self::Archive { code, .. } => code,
+            Self::NoVariant { .. } => "L1110",
             Self::ArgumentCount { .. } => "L1120",
             Self::ArgumentKind { .. } => "L1121",
             Self::ArgumentSize { .. } => "L1122",
@@ -275,6 +285,8 @@ impl RuntimeError {
             Self::Load(e) => e.help(),
             #[cfg(feature = "vulkan")]
             Self::Vulkan(e) => e.help(),
+            Self::Archive { help, .. } => help,
+            Self::NoVariant { .. } => "bake the kernel for the device's target too",
             Self::ArgumentCount { .. } | Self::ArgumentKind { .. } => {
                 "`luisac inspect` lists the arguments in their order"
             }

@@ -24,6 +24,7 @@
 //! - [`host`]: the CPU alone, one kernel at a time, without any of this.
 //! - `vulkan` (feature `vulkan`): Vulkan devices, one kernel at a time.
 
+mod archive;
 mod argument;
 mod backend;
 mod cpu;
@@ -46,11 +47,14 @@ pub mod vulkan;
 pub use argument::{Argument, Arguments};
 pub use backend::ImageShape;
 pub use error::{LoadError, RuntimeError};
+pub use half::f16;
 pub use host::Texel;
 pub use kernel::Kernel;
 pub use list::{CommandList, CommittedList, Download};
 pub use log::Output;
-pub use luisac_artifact::{Metadata, PixelStorage};
+pub use luisac_artifact::{
+    Archive, ArchiveError, DeviceProfile, Metadata, PixelStorage, include_archive,
+};
 pub use open::Device;
 pub use resource::{
     BindlessArray, Buffer, Event, INDIRECT_ENTRY_BYTES, INDIRECT_HEADER_BYTES, Image, ImageLevel,

@@ -133,6 +133,12 @@ impl Messages {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 
+    /// As [`Messages::fail`], for what is wrong with a file that says how to work: the place is shown whatever it is.
+    pub fn fail_in_file(&self, diagnostic: &Diagnostic, file: Option<&Input>) -> Failure {
+        self.show(diagnostic, file);
+        Failure::Input
+    }
+
     /// A line for people; not shown with `--quiet` or as JSON.
     pub fn note(&self, line: impl AsRef<str>) {
         if !self.quiet && self.format == MessageFormat::Human {

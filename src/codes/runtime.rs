@@ -24,6 +24,7 @@ luisac_ast::codes! {
     OBJECT_MAP = 1107 "no executable memory", "The system gave no memory for code.", "Check whether the system forbids executable memory for this process.";
     OBJECT_TARGET = 1108 "the kernel is for another kind of device", "The metadata belongs to a kernel that was compiled for another target.", "Compile it for the device: `--target cpu:native`, `--target spirv`.";
     OBJECT_FEATURE = 1109 "this processor lacks what the code needs", "The kernel was compiled for a newer processor.", "Compile it for an older one, such as `--target cpu:x86-64-v2`.";
+    NO_VARIANT = 1110 "the archive has no kernel for the device", "None of the targets that the kernel was baked for is one that the device can run, or there is no such permutation.", "Bake the kernel for the device's target too.";
     ARGUMENT_COUNT = 1120 "the number of arguments is wrong", "A kernel takes all its arguments, captured resources first.", "`luisac inspect` lists the arguments in their order.";
     ARGUMENT_KIND = 1121 "an argument is of the wrong kind", "A buffer was given for a value, or the like.", "`luisac inspect` lists the arguments in their order.";
     ARGUMENT_SIZE = 1122 "an argument has the wrong size", "A value is given in its memory form: a 3-vector has four words, a bool one byte.", "Give as many bytes as the message says.";

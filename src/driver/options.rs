@@ -39,6 +39,16 @@ impl Default for CodeOptions {
 }
 
 impl CodeOptions {
+    /// The same with these constants, which replace others of the same arguments, in the order of their names.
+    #[must_use]
+    pub fn with_defines(&self, defines: &[(String, String)]) -> CodeOptions {
+        let mut options = self.clone();
+        options.defines.retain(|(name, _)| defines.iter().all(|(other, _)| other != name));
+        options.defines.extend_from_slice(defines);
+        options.defines.sort();
+        options
+    }
+
     /// BLAKE3 of all that the code depends on beside the input, 64 hexadecimal digits.
     pub fn hash(&self, target: &str) -> String {
         // Where a tool lies is no part of what is made.

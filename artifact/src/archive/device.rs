@@ -16,6 +16,24 @@ impl DeviceProfile {
         Self { takes: vec![target.into()], features: None }
     }
 
+    /// Objects that this processor runs.
+    #[must_use]
+    pub fn this_processor() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::is_x86_feature_detected as has;
+            let v2 = has!("sse4.2") && has!("popcnt") && has!("cmpxchg16b");
+            let v3 = v2 && has!("avx2") && has!("fma") && has!("f16c");
+            let v3 = v3 && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("movbe");
+            let v4 = v3 && has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+            let v4 = v4 && has!("avx512dq") && has!("avx512cd");
+            let level = 1 + u32::from(v2) + u32::from(v3) + u32::from(v4);
+            Self::new(format!("cpu:x86-64-v{level}"))
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Self::new(format!("cpu:{}", std::env::consts::ARCH))
+    }
+
     /// How well a variant suits the device: the greater the better; nothing if the device cannot run it.
     pub(super) fn rank(&self, target: &str, features: &[String]) -> Option<Rank> {
         let has = |feature| self.features.as_ref().is_none_or(|all| all.contains(feature));

@@ -7,7 +7,7 @@ mod prepare;
 
 use std::sync::Arc;
 
-use luisac_artifact::Metadata;
+use luisac_artifact::{DeviceProfile, Metadata};
 
 use crate::{
     ImageShape, RuntimeError,
@@ -55,6 +55,10 @@ fn own<T: 'static>(raw: &Raw) -> Result<&T, RuntimeError> {
 impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
+    }
+
+    fn profile(&self) -> DeviceProfile {
+        DeviceProfile::this_processor()
     }
 
     fn buffer(&self, bytes: u64) -> Result<Raw, RuntimeError> {

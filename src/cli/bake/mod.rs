@@ -66,9 +66,10 @@ impl<'a> Asked<'a> {
     /// Reads the manifest and plans. What is wrong is told with its place in the manifest.
     fn plan(&self) -> Result<(Manifest, Plan), Failure> {
         let manifest = manifest::read(&self.command.path)
-            .map_err(|(d, file)| self.messages.fail(d, file.as_ref()))?;
+            .map_err(|(d, file)| self.messages.fail_in_file(&d, file.as_ref()))?;
         let plan = plan(&manifest, self.command.shard).map_err(|e: PlanError| {
-            self.messages.fail(e.diagnostic, Some(&manifest.file).filter(|_| e.in_manifest))
+            self.messages
+                .fail_in_file(&e.diagnostic, Some(&manifest.file).filter(|_| e.in_manifest))
         })?;
         if self.command.shard.is_none() && plan.archives.iter().any(|a| a.jobs.is_empty()) {
             let message =

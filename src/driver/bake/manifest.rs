@@ -164,7 +164,9 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
 
 /// The manifest that a path means: the file itself, or the one in a folder.
 pub fn locate(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join(NAME) } else { path.to_owned() }
+    let path = if path.is_dir() { path.join(NAME) } else { path.to_owned() };
+    // What is found under `.` is named without it.
+    path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
 }
 
 /// Reads a manifest.
@@ -312,6 +314,23 @@ fn permute(raw: RawPermute) -> Result<Permute, Diagnostic> {
         exclude.push(row);
     }
     Ok(Permute { kernels, define, exclude, plain: raw.plain })
+}
+
+impl Manifest {
+    /// The folders in which new files could match: the part of each word before its first pattern.
+    pub fn watched_folders(&self) -> Vec<PathBuf> {
+        let words = self.archives.iter().flat_map(|archive| &archive.kernels);
+        let fixed = |word: &Placed| {
+            let parts = Path::new(&word.text).components();
+            let plain =
+                parts.take_while(|p| !p.as_os_str().to_string_lossy().contains(['*', '?', '[']));
+            self.folder.join(plain.collect::<PathBuf>())
+        };
+        let mut folders: Vec<PathBuf> = words.map(fixed).filter(|path| path.is_dir()).collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
 }
 
 /// Combinations of a kernel at most.

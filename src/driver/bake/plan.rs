@@ -208,12 +208,12 @@ fn files(spec: &ArchiveSpec, folder: &Path) -> Result<Vec<(PathBuf, bool)>, Plan
         found.extend(matched);
     }
     let excluded: Result<Vec<glob::Pattern>, PlanError> =
-        spec.exclude.iter().map(|word| pattern(word, folder)).collect();
+        spec.exclude.iter().map(pattern).collect();
     let excluded = excluded?;
     // A name outweighs a pattern: where a file is both, it was meant.
     let mut files: Vec<(PathBuf, bool)> = Vec::new();
     for (path, named) in found {
-        if excluded.iter().any(|p| p.matches_path_with(&path, MATCHING)) {
+        if excluded.iter().any(|p| matches(p, &path, folder)) {
             continue;
         }
         match files.last_mut().filter(|(last, _)| *last == path) {
@@ -238,11 +238,18 @@ fn whole(word: &Placed, folder: &Path) -> String {
     format!("{}/{}", glob::Pattern::escape(&folder.to_string_lossy()), word.text)
 }
 
-fn pattern(word: &Placed, folder: &Path) -> Result<glob::Pattern, PlanError> {
-    glob::Pattern::new(&whole(word, folder)).map_err(|e| {
+/// A word as a pattern for names that start from the folder.
+fn pattern(word: &Placed) -> Result<glob::Pattern, PlanError> {
+    let text = word.text.strip_prefix("./").unwrap_or(&word.text);
+    glob::Pattern::new(text).map_err(|e| {
         let message = format!("`{}` is no pattern: {}", word.text, e.msg);
         Diagnostic::error(codes::MANIFEST, message).at_offset(word.at).into()
     })
+}
+
+fn matches(pattern: &glob::Pattern, path: &Path, folder: &Path) -> bool {
+    pattern.matches_with(&shown(path, folder), MATCHING)
+        || pattern.matches_path_with(path, MATCHING)
 }
 
 /// What a word means: one file, all inputs of a folder, or what a pattern matches.
@@ -254,7 +261,7 @@ fn expand(word: &Placed, folder: &Path) -> Result<Vec<(PathBuf, bool)>, PlanErro
     if path.exists() {
         return Ok(vec![(path, true)]);
     }
-    pattern(word, folder)?;
+    pattern(word)?;
     let matched = glob::glob_with(&whole(word, folder), MATCHING).map_err(|e| {
         let message = format!("`{}` is no pattern: {}", word.text, e.msg);
         Diagnostic::error(codes::MANIFEST, message).at_offset(word.at)
@@ -274,42 +281,36 @@ fn expand(word: &Placed, folder: &Path) -> Result<Vec<(PathBuf, bool)>, PlanErro
 
 /// The combinations of the manifest, ready to be asked for a file.
 struct Combinations<'a> {
+    folder: &'a Path,
     all: Vec<(glob::Pattern, Vec<Vec<(String, String)>>, &'a Permute)>,
 }
 
 impl<'a> Combinations<'a> {
-    fn new(permutes: &'a [Permute], folder: &Path) -> Result<Self, PlanError> {
+    fn new(permutes: &'a [Permute], folder: &'a Path) -> Result<Self, PlanError> {
         let mut all = Vec::new();
         for permute in permutes {
             let combinations = permute.combinations().ok_or_else(|| {
                 let message = format!("there are more than {MAX_PERMUTATIONS} combinations");
                 Diagnostic::error(codes::MANIFEST, message).at_offset(permute.kernels.at)
             })?;
-            all.push((pattern(&permute.kernels, folder)?, combinations, permute));
+            all.push((pattern(&permute.kernels)?, combinations, permute));
         }
-        Ok(Combinations { all })
+        Ok(Combinations { folder, all })
     }
 
     fn matches(&self, i: usize, file: &Path) -> bool {
-        self.all.get(i).is_some_and(|(pattern, ..)| pattern.matches_path_with(file, MATCHING))
+        self.all.get(i).is_some_and(|(pattern, ..)| matches(pattern, file, self.folder))
     }
 
     /// The options of each combination of a file; what was recorded alone, if there are none.
     fn of(&self, file: &Path, base: &CodeOptions) -> Vec<Arc<CodeOptions>> {
         let mut rows: BTreeSet<Vec<(String, String)>> = BTreeSet::new();
         let matching: Vec<_> =
-            self.all.iter().filter(|(p, ..)| p.matches_path_with(file, MATCHING)).collect();
+            self.all.iter().filter(|(p, ..)| matches(p, file, self.folder)).collect();
         if matching.is_empty() || matching.iter().any(|(_, _, permute)| permute.plain) {
             rows.insert(Vec::new());
         }
         rows.extend(matching.into_iter().flat_map(|(_, combinations, _)| combinations.clone()));
-        let with = |row: Vec<(String, String)>| {
-            let mut options = base.clone();
-            options.defines.retain(|(name, _)| row.iter().all(|(other, _)| other != name));
-            options.defines.extend(row);
-            options.defines.sort();
-            Arc::new(options)
-        };
-        rows.into_iter().map(with).collect()
+        rows.iter().map(|row| Arc::new(base.with_defines(row))).collect()
     }
 }
