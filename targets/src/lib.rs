@@ -5,6 +5,7 @@
 
 pub mod clike;
 pub mod errors;
+mod log;
 mod metadata;
 mod options;
 mod support;

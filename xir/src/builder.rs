@@ -187,4 +187,30 @@ impl<'a> Builder<'a> {
     pub fn u32(&mut self, value: u32) -> ValueId {
         self.func.u32_constant(value)
     }
+
+    /// Splits the block before `at`: an arm, whose terminator is the result, runs if `condition` holds; `at` follows in any
+    /// case. By an `if` or, in code that is `flat`, by a branch.
+    pub fn branch_around(
+        func: &mut Function,
+        types: &TypeTable,
+        at: InstId,
+        condition: ValueId,
+        flat: bool,
+    ) -> InstId {
+        let loc = func.inst(at).loc;
+        let head = func.inst_block(at).expect("the position is in a block");
+        let tail = func.split_block(at);
+        let arm = func.insert_block_after(head);
+        let mut builder = Builder::at_end(func, types, head);
+        builder.loc = loc;
+        match flat {
+            true => builder.cond_br(condition, arm, tail),
+            false => {
+                let blocks = [arm, tail, tail];
+                builder.inst(Op::If, TypeId::VOID, &[condition], &blocks, Imm::None)
+            }
+        };
+        builder.switch_to(arm);
+        builder.br(tail)
+    }
 }

@@ -18,7 +18,7 @@ use crate::manager::declaration::{
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_xir::op::ArithmeticOp::{self, *};
 use luisac_xir::op::{ResourceQueryOp as Q, ResourceReadOp as R, ResourceWriteOp as W};
-use luisac_xir::{Builder, Function, Imm, InstId, Op, ValueDef, ValueId};
+use luisac_xir::{Builder, Function, Imm, InstId, Op, ValueDef, ValueId, forms};
 
 /// What marks a report of an index out of range.
 pub const TRAP_TEXT: &str = "out of bounds of argument {}: index {} + {} * 2^32";
@@ -88,7 +88,7 @@ impl FunctionPass for LowerBounds {
     // All or nothing: an access that is left out is not safe, so fuel is not asked.
     fn run(cx: &mut FunctionCx<'_>, options: &Options) -> Result<Info, Refusal> {
         let insts: Vec<InstId> = cx.func.blocks().flat_map(|b| cx.func.insts(b)).collect();
-        let flat = is_flat(cx.func);
+        let flat = forms::control_flow_of(cx.func) == forms::Cfg::Flat;
         let mut bounds =
             Bounds { func: cx.func, types: cx.types, options, flat, info: Info::default() };
         for inst in insts {
@@ -96,12 +96,6 @@ impl FunctionPass for LowerBounds {
         }
         Ok(bounds.info)
     }
-}
-
-/// Whether branches are raw: there are some, and none that are structured.
-fn is_flat(func: &Function) -> bool {
-    let ends = || func.blocks().filter_map(|b| func.terminator(b)).map(|t| func.op(t));
-    !ends().any(Op::is_structured) && ends().any(|op| matches!(op, Op::CondBr | Op::IndexedBranch))
 }
 
 struct Bounds<'a> {
@@ -337,18 +331,9 @@ impl Bounds<'_> {
         self.info.tested_count += 1;
     }
 
-    /// Splits the block before an instruction: an arm, whose terminator is the result, runs if the condition holds.
+    /// An arm before an instruction that runs if the condition holds: its terminator.
     fn branch(&mut self, inst: InstId, condition: ValueId) -> InstId {
-        let Some(head) = self.func.inst_block(inst) else { return inst };
-        let tail = self.func.split_block(inst);
-        let arm = self.func.insert_block_after(head);
-        let mut b = Builder::at_end(self.func, self.types, head);
-        match self.flat {
-            true => b.cond_br(condition, arm, tail),
-            false => b.inst(Op::If, TypeId::VOID, &[condition], &[arm, tail, tail], Imm::None),
-        };
-        b.switch_to(arm);
-        b.br(tail)
+        Builder::branch_around(self.func, self.types, inst, condition, self.flat)
     }
 
     /// Runs an instruction only under a condition; otherwise its result is zero.

@@ -1,11 +1,8 @@
 //! Prints, asserts and traps: records in the log of the launch (`luisac_artifact::abi`).
 
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp as Rmw;
-use luisac_artifact::LogLayout;
 use luisac_artifact::abi::{LOG_FAULT_LOST, TRAP_LOCAL_ARRAY, assert_record, trap_record};
-use luisac_artifact::metadata::{Format, FormatArgument, FormatKind};
-use luisac_ast::diagnostic::Diagnostic;
-use luisac_xir::{Imm, InstId};
+use luisac_xir::InstId;
 
 use super::Emit;
 use super::bounds::Subject;
@@ -13,7 +10,7 @@ use super::function::FnEmit;
 use super::ir::{Scope, Val};
 use super::memory::align_at;
 use super::module::internal;
-use crate::errors;
+use crate::log::formats;
 
 /// Bytes of the log before its data.
 const DATA: u64 = 8;
@@ -24,27 +21,9 @@ impl FnEmit<'_, '_, '_> {
         let func = self.func;
         let types = &self.cx.module.types;
         let args = func.args(inst).to_vec();
-        let members = args.iter().map(|&a| {
-            let ty = func.value_type(a);
-            (types.size(ty), u64::from(types.align(ty)))
-        });
-        let layout = LogLayout::of(members).map_err(|e| {
-            Diagnostic::error(errors::LOG_RECORD, e.to_string()).with_help("print less in one line")
-        })?;
-        let arguments = args
-            .iter()
-            .zip(&layout.offsets)
-            .map(|(&a, &offset)| FormatArgument {
-                ty: types.description(func.value_type(a)),
-                offset,
-            })
-            .collect();
-        let text = match &func.inst(inst).imm {
-            Imm::Text(text) => text.to_string(),
-            _ => String::new(),
-        };
+        let (format, layout) = formats::print(types, func, inst)?;
         let record_size = layout.record_size;
-        let id = self.format(Format { kind: FormatKind::Print, text, arguments, record_size });
+        let id = formats::id(&mut self.cx.formats, format);
         let mut values = Vec::with_capacity(args.len());
         for &a in &args {
             values.push((self.value(a)?, func.value_type(a)));
@@ -83,17 +62,8 @@ impl FnEmit<'_, '_, '_> {
     pub fn assert(&mut self, inst: InstId) -> Emit<()> {
         let func = self.func;
         let condition = self.scalar(func.arg(inst, 0))?;
-        let text = match &func.inst(inst).imm {
-            Imm::Text(text) => text.to_string(),
-            _ => String::new(),
-        };
         let record_size = assert_record::RECORD_SIZE;
-        let id = self.format(Format {
-            kind: FormatKind::Assert,
-            text,
-            arguments: Vec::new(),
-            record_size,
-        });
+        let id = formats::id(&mut self.cx.formats, formats::assert(func, inst));
         let ir = &self.cx.ir;
         let (failed, holds) = (ir.new_block("assert_failed"), ir.new_block("assert_holds"));
         ir.cond_br(condition, holds, failed);
@@ -110,16 +80,8 @@ impl FnEmit<'_, '_, '_> {
     /// Reports an index out of bounds.
     pub fn log_trap(&mut self, index: Val, subject: Subject) -> Emit<()> {
         let record_size = trap_record::RECORD_SIZE;
-        let text = match subject {
-            Subject::Local => "a local or shared array",
-            Subject::Argument(_) => "a buffer",
-        };
-        let id = self.format(Format {
-            kind: FormatKind::Trap,
-            text: text.to_string(),
-            arguments: Vec::new(),
-            record_size,
-        });
+        let format = formats::trap(matches!(subject, Subject::Argument(_)));
+        let id = formats::id(&mut self.cx.formats, format);
         self.record(id, record_size, true, |f, at| {
             f.store_dispatch_id(at, trap_record::DISPATCH_ID);
             let ir = &f.cx.ir;
@@ -138,21 +100,6 @@ impl FnEmit<'_, '_, '_> {
             let to = self.cx.ir.offset_const(at, u64::from(offset) + 4 * i as u64);
             self.cx.ir.store(id, to, 4, false);
         }
-    }
-
-    /// The id of a format; equal formats share one.
-    fn format(&mut self, format: Format) -> u32 {
-        let formats = &mut self.cx.formats;
-        let known = if format.kind == FormatKind::Trap {
-            formats.iter().position(|f| *f == format)
-        } else {
-            None
-        };
-        let id = known.unwrap_or_else(|| {
-            formats.push(format);
-            formats.len() - 1
-        });
-        id as u32
     }
 
     /// Takes room in the log and, if there is room, fills a record; a fault that finds none is marked.
