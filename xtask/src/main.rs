@@ -5,6 +5,7 @@ mod corpus;
 mod demo;
 mod diff;
 mod fixtures;
+mod lavapipe;
 mod perf;
 mod run;
 mod setup;

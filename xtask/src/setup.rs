@@ -1,7 +1,12 @@
 //! Installs what is missing. Nothing is asked for that is there already, and each thing says what it is for.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
+use crate::lavapipe;
 use crate::run::{Result, on_path, output, say, status, tools, works};
 
 /// What the set-up is for; tests need more than the build.
@@ -33,6 +38,7 @@ pub fn setup(what: For) -> Result<()> {
     build_packages()?;
     if what == For::Tests {
         python_packages();
+        lavapipe::install();
         say("everything is set up");
     }
     Ok(())
@@ -61,7 +67,7 @@ pub fn debian(packages: &[(&str, &str)]) -> Result<()> {
 }
 
 /// Whether dpkg holds the package; a compiler may also come from elsewhere.
-fn installed(package: &str) -> bool {
+pub fn installed(package: &str) -> bool {
     let format = "-f=${db:Status-Status}";
     output(Command::new("dpkg-query").args(["-W", format, package])).as_deref() == Some("installed")
         || (package == "g++" && on_path("c++").is_some())
@@ -84,19 +90,16 @@ fn without_dpkg() -> Result<()> {
 }
 
 /// Installs Debian packages, as root or through sudo; refreshes the package lists only if they do not have them.
-fn apt(packages: &[&str]) -> Result<()> {
+pub fn apt(packages: &[&str]) -> Result<()> {
     if on_path("apt-get").is_none() {
         return Err("there is no apt-get to install them with".into());
     }
-    let root = output(Command::new("id").arg("-u")).as_deref() == Some("0");
+    let root = is_root();
     if !root && on_path("sudo").is_none() {
         return Err("installing needs root: run this as root or install sudo".into());
     }
     let apt = |args: &[&str]| {
-        let mut command = Command::new(if root { "apt-get" } else { "sudo" });
-        if !root {
-            command.arg("apt-get");
-        }
+        let mut command = as_root("apt-get");
         command.env("DEBIAN_FRONTEND", "noninteractive").args(args);
         command
     };
@@ -108,6 +111,33 @@ fn apt(packages: &[&str]) -> Result<()> {
     say("refreshing the package lists");
     status(&mut apt(&["update", "-qq"]))?;
     status(&mut apt(&install))
+}
+
+fn is_root() -> bool {
+    output(Command::new("id").arg("-u")).as_deref() == Some("0")
+}
+
+/// A command that runs as root, by way of sudo where we are not.
+fn as_root(program: &str) -> Command {
+    if is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.arg(program);
+    command
+}
+
+/// Writes a small file that only root may write.
+pub fn write_as_root(path: &Path, text: &str) -> Result<()> {
+    let mut tee = as_root("tee");
+    tee.arg(path).stdin(Stdio::piped()).stdout(Stdio::null());
+    let fail = |e: std::io::Error| format!("cannot write `{}`: {e}", path.display());
+    let mut child = tee.spawn().map_err(fail)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(text.as_bytes()).map_err(fail)?;
+    }
+    let ended = child.wait().map_err(fail)?;
+    if ended.success() { Ok(()) } else { Err(format!("cannot write `{}`", path.display())) }
 }
 
 /// Installs the Python packages into the project's own folder. Tests that need them are skipped without, so a
