@@ -37,3 +37,22 @@ fn devices_take_their_own_targets_only() {
         assert!(outcome.codes().contains(&"L1216"), "{}", outcome.stderr);
     }
 }
+
+/// What `luisac devices --json` says of a device: its entry among those here, or among the missing.
+fn entry(outcome: &Outcome, list: &str, name: &str) -> serde_json::Value {
+    let all: serde_json::Value = serde_json::from_slice(&outcome.stdout).expect("JSON");
+    let found = all[list].as_array().into_iter().flatten().find(|d| d["name"] == name);
+    found.cloned().unwrap_or_default()
+}
+
+#[test]
+fn devices_are_listed_with_why_some_are_not_here() {
+    let outcome = without_drivers(&["devices", "--json"]).ok();
+    assert!(entry(&outcome, "devices", "cpu")["threads"].as_u64() >= Some(1));
+    assert_eq!(entry(&outcome, "devices", "interp")["name"], "interp");
+    let vulkan = entry(&outcome, "missing", "vulkan");
+    assert!(vulkan["why"].as_str().is_some_and(|w| w.contains("ulkan")), "{vulkan}");
+    assert!(vulkan["help"].as_str().is_some_and(|h| !h.is_empty()), "{vulkan}");
+    let table = without_drivers(&["devices"]).ok();
+    assert!(table.text().contains("vulkan  not here: "), "{}", table.text());
+}

@@ -1,4 +1,4 @@
-//! What there is: `passes`, `targets`, `devices`.
+//! What there is: `passes`, `targets`.
 
 use super::messages::{Failure, Messages, print};
 use super::options::ListCommand;
@@ -62,17 +62,4 @@ pub fn targets(command: &ListCommand, messages: &Messages) -> Result<(), Failure
         list.push(json!({"name": target.name(), "summary": target.summary(), "details": target.details()}));
     }
     show(messages, command.json, json!({"targets": list}), table)
-}
-
-/// `luisac devices`.
-pub fn devices(command: &ListCommand, messages: &Messages) -> Result<(), Failure> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let value = json!({"devices": [
-        {"name": "cpu", "threads": threads},
-        {"name": "interp"},
-    ]});
-    let table = format!(
-        "cpu     this machine's processor, {threads} threads\ninterp  the XIR interpreter\n"
-    );
-    show(messages, command.json, value, table)
 }

@@ -5,6 +5,7 @@ mod cache;
 mod check;
 mod code_options;
 mod compile;
+mod devices;
 mod explain;
 mod inspect;
 mod lists;
@@ -51,7 +52,7 @@ fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
         Command::Explain(command) => explain::run(&command.code, messages),
         Command::Passes(command) => lists::passes(command, messages),
         Command::Targets(command) => lists::targets(command, messages),
-        Command::Devices(command) => lists::devices(command, messages),
+        Command::Devices(command) => devices::run(command, messages),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "luisac", &mut script);

@@ -10,6 +10,7 @@ mod on_vulkan;
 mod picture;
 
 use super::code_options::{code_options, split};
+use super::devices;
 use super::messages::{Failure, Messages};
 use super::options::{DeviceOption, RunCommand};
 use super::output;
@@ -64,21 +65,16 @@ pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
 
 /// Refuses devices that this build or machine does not have, and targets that a device does not take.
 fn check_device(command: &RunCommand) -> Result<(), (Diagnostic, Failure)> {
-    let missing = |message: String, help: &str| {
-        (Diagnostic::error(codes::NO_DEVICE, message).with_help(help), Failure::Missing)
+    let (name, targets): (_, &[&str]) = match command.device {
+        DeviceOption::Cpu => ("cpu", &["cpu"]),
+        DeviceOption::Cuda => ("cuda", &["ptx"]),
+        DeviceOption::Vulkan => ("vulkan", &["spirv", "wgsl"]),
+        DeviceOption::Interp => ("interp", &[]),
     };
-    let others = "use `--device cpu` or `--device interp`";
-    let targets: &[&str] = match command.device {
-        DeviceOption::Cuda => {
-            return Err(missing("this build has no device `cuda`".into(), others));
-        }
-        DeviceOption::Vulkan => {
-            vulkan_is_here().map_err(|(message, help)| missing(message, help.unwrap_or(others)))?;
-            &["spirv", "wgsl"]
-        }
-        DeviceOption::Cpu => &["cpu"],
-        DeviceOption::Interp => &[],
-    };
+    if let Err(missing) = devices::find(name) {
+        let diagnostic = Diagnostic::error(codes::NO_DEVICE, missing.why).with_help(missing.help);
+        return Err((diagnostic, Failure::Missing));
+    }
     let Some(target) = &command.target else { return Ok(()) };
     if targets.iter().any(|t| target.split(':').next() == Some(t)) {
         return Ok(());
@@ -89,23 +85,6 @@ fn check_device(command: &RunCommand) -> Result<(), (Diagnostic, Failure)> {
         _ => format!("it runs {}", targets.join(", ")),
     };
     Err((Diagnostic::error(codes::BAD_FLAG, message).with_help(help), Failure::Usage))
-}
-
-#[cfg(feature = "vulkan")]
-fn vulkan_is_here() -> Result<(), (String, Option<&'static str>)> {
-    use luisac_runtime::vulkan::{VulkanError, devices};
-    let found = match devices() {
-        Ok(found) if found.is_empty() => {
-            Err(VulkanError::NoDevice("no driver has Vulkan 1.2".into()))
-        }
-        found => found,
-    };
-    found.map(|_| ()).map_err(|e| (e.to_string(), Some(e.help())))
-}
-
-#[cfg(not(feature = "vulkan"))]
-fn vulkan_is_here() -> Result<(), (String, Option<&'static str>)> {
-    Err(("this build has no device `vulkan`".into(), None))
 }
 
 fn run_input(
