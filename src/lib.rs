@@ -6,5 +6,6 @@
 mod build_script;
 pub mod codes;
 pub mod driver;
+pub mod report;
 
 pub use build_script::{BoundsMode, Build, BuildError, BuildOptions, MathMode, OptLevel};

@@ -33,4 +33,5 @@ pub use manager::pipeline::{Measure, PassCall, Pipeline, Step};
 pub use manager::report::{Report, Run};
 pub use manager::report_diff::{ReportDiff, RunDiff};
 pub use manager::runner::{Observer, RunOptions};
+pub use manager::trace::{self, Emitted, Recorder, Trace, TraceSource};
 pub use transforms::lower_bounds::TRAP_TEXT;

@@ -5,8 +5,9 @@ use super::messages::{Failure, Messages};
 use super::options::{CompileCommand, Emit};
 use super::output::{self, Destination, archive_error, file_name, make_escape};
 use super::read::read_options;
+use super::repro;
 use super::run::parse_define;
-use super::{repro, watch};
+use super::watch::Watcher;
 use luisac::codes;
 use luisac::driver::ast;
 use luisac::driver::compile::{self, TargetChoice, Watch};
@@ -18,6 +19,7 @@ use luisac_artifact::{ArchiveWriter, Metadata};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::json::InputKind;
 use luisac_ast::pretty::Lines;
+use luisac_passes::{Emitted, Run, TraceSource};
 use luisac_targets::{Artifact, Source};
 use luisac_xir::{FunctionId, Module, text};
 use rayon::prelude::*;
@@ -68,10 +70,12 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
     check_emit(command).map_err(|d| messages.fail(d, None))?;
     let read = read_options(&command.input.read, &command.input.callable, messages)?;
     let files = input::expand(&command.input.inputs).map_err(|d| messages.fail(d, None))?;
-    if command.code.repro.is_some() && files.len() * targets.len() > 1 {
-        let message = "`--repro` writes one file, and there are several inputs or targets";
-        let diagnostic = Diagnostic::error(codes::BAD_FLAG, message)
-            .with_help("give the input and the target that fail");
+    let to_file = command.code.report.as_deref().is_some_and(|path| path != Path::new("-"));
+    if (command.code.repro.is_some() || to_file) && files.len() * targets.len() > 1 {
+        let flag = if command.code.repro.is_some() { "--repro" } else { "--report" };
+        let message = format!("`{flag}` writes one file, and there are several inputs or targets");
+        let diagnostic =
+            Diagnostic::error(codes::BAD_FLAG, message).with_help("give one input and one target");
         return Err(messages.fail(diagnostic, None));
     }
     let job = Job { command, options: &options, read: &read, targets: &targets, messages };
@@ -202,10 +206,16 @@ impl Job<'_> {
         if let Some(path) = &code.repro {
             repro::write(path, &module, &pipeline, code.fuel)?;
         }
-        let mut printer = watch::printer(code.print_after.as_deref());
-        let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
+        let mut watcher = Watcher::new(code.watch(), &module)?;
+        let mut see = |run: &Run, module: &Module| watcher.see(run, module);
+        let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut see) };
         let report = compile::optimise(&mut module, &pipeline, self.options, &mut watch)?;
-        watch::finish(self.messages, &report, code.time_passes, code.report.as_deref())?;
+        let shown = match watcher.records() {
+            true => self.shown(input, &module, kernels, choice),
+            false => Default::default(),
+        };
+        let title = format!("{} for {}", input.stem, choice.label());
+        watcher.finish(self.messages, &title, report, shown)?;
         let several =
             self.targets.iter().filter(|t| t.target.name() == choice.target.name()).count() > 1;
         let suffix =
@@ -258,6 +268,35 @@ impl Job<'_> {
             entries: &self.command.input.entry,
         };
         job::key(&sources, self.options, choice)
+    }
+
+    /// What a report shows beside the code: the kernel as pseudo-code, and what the target makes of it with line information. What cannot be shown is left
+    /// out: the errors are told where the artifacts are made.
+    fn shown(
+        &self,
+        input: &Input,
+        module: &Module,
+        kernels: &[usize],
+        choice: &TargetChoice,
+    ) -> (Option<TraceSource>, Vec<Emitted>) {
+        let text = (input.kind() != InputKind::XirText).then(|| self.pseudo_code(input));
+        let source = text.and_then(Result::ok).map(|(output, lines)| TraceSource {
+            text: String::from_utf8_lossy(&output.bytes).into_owned(),
+            lines,
+        });
+        let mut emit = compile::emit_options(input, self.options, choice);
+        emit.asm = true;
+        emit.source = source.as_ref().map(|s| {
+            let file = format!("{}.ast", file_name(&input.stem));
+            Arc::new(Source { file, lines: s.lines.clone() })
+        });
+        let present: Vec<FunctionId> = module.kernels().collect();
+        let artifacts = kernels.iter().filter_map(|&i| present.get(i)).filter_map(|&kernel| {
+            let artifact = compile::emit(module, kernel, choice, &emit).ok()?;
+            luisac::report::emitted(&artifact)
+        });
+        let emitted = artifacts.collect();
+        (source, emitted)
     }
 
     fn artifact(

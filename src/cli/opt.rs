@@ -3,15 +3,16 @@
 use super::messages::{Failure, Messages};
 use super::options::OptCommand;
 use super::read::read_options;
-use super::{output, repro, watch};
+use super::watch::Watcher;
+use super::{output, repro};
 use luisac::driver::ast;
 use luisac::driver::compile::{self, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::options::CodeOptions;
 use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::Diagnostics;
-use luisac_passes::Pipeline;
-use luisac_xir::text;
+use luisac_passes::{Pipeline, Run};
+use luisac_xir::{Module, text};
 use std::path::Path;
 
 /// Runs the passes asked for and prints the module.
@@ -35,11 +36,12 @@ fn optimise(
         if let Some(path) = &flags.repro {
             repro::write(path, &module, &pipeline, flags.fuel)?;
         }
-        let mut printer = watch::printer(flags.print_after.as_deref());
-        let mut watch = Watch { verify_each: flags.verify_each, after: Some(&mut printer) };
+        let mut watcher = Watcher::new(flags.watch(), &module)?;
+        let mut see = |run: &Run, module: &Module| watcher.see(run, module);
+        let mut watch = Watch { verify_each: flags.verify_each, after: Some(&mut see) };
         let options = CodeOptions { fuel: flags.fuel, ..CodeOptions::default() };
         let report = compile::optimise(&mut module, &pipeline, &options, &mut watch)?;
-        watch::finish(messages, &report, flags.time_passes, flags.report.as_deref())?;
+        watcher.finish(messages, &input.stem, report, (None, Vec::new()))?;
         input::verified(&module)?;
     }
     let path = command.output.as_deref().unwrap_or(Path::new("-"));

@@ -196,7 +196,7 @@ pub struct CodeOptions {
     /// Stop transforming after this many changes.
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Write a report of all passes: `.json`, or `-` for a table on standard error.
+    /// Write a report of all passes: `.json`, `.html` (a page to look at), or `-` for a table on standard error.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Write what the passes start from, with the command that repeats them.
@@ -205,6 +205,17 @@ pub struct CodeOptions {
     /// The library of DXC, or its folder, for the target `dxil`; LUISAC_DXC and the usual places without.
     #[arg(long, value_name = "PATH")]
     pub dxc: Option<PathBuf>,
+}
+
+impl CodeOptions {
+    /// The flags that look at the passes while they run.
+    pub fn watch(&self) -> super::watch::Flags<'_> {
+        super::watch::Flags {
+            print_after: self.print_after.as_deref(),
+            time_passes: self.time_passes,
+            report: self.report.as_deref(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -460,12 +471,23 @@ pub struct OptPipeline {
     /// Stop transforming after this many changes.
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Write a report of all passes: `.json`, or `-` for a table on standard error.
+    /// Write a report of all passes: `.json`, `.html` (a page to look at), or `-` for a table on standard error.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Write what the passes start from, with the command that repeats them.
     #[arg(long, value_name = "FILE")]
     pub repro: Option<PathBuf>,
+}
+
+impl OptPipeline {
+    /// The flags that look at the passes while they run.
+    pub fn watch(&self) -> super::watch::Flags<'_> {
+        super::watch::Flags {
+            print_after: self.print_after.as_deref(),
+            time_passes: self.time_passes,
+            report: self.report.as_deref(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -511,6 +533,15 @@ pub enum ReportAction {
         #[arg(long)]
         json: bool,
     },
+    /// Write a report as a page of HTML that needs nothing else.
+    Html {
+        /// A report that `--report FILE.json` wrote.
+        #[arg(value_name = "REPORT")]
+        report: PathBuf,
+        /// The page; `-` for standard output.
+        #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+        output: PathBuf,
+    },
     /// Show what differs between two reports.
     Diff {
         /// The first report.
@@ -520,8 +551,11 @@ pub enum ReportAction {
         #[arg(value_name = "SECOND")]
         second: PathBuf,
         /// JSON instead of a table.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "html")]
         json: bool,
+        /// Write a page that shows both side by side.
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
 }
 

@@ -6,16 +6,22 @@ use luisac::codes;
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_passes::{Report, ReportDiff, Run, RunDiff};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Shows what was asked for on standard output.
+/// Shows what was asked for on standard output, or writes the page.
 pub fn run(command: &ReportCommand, messages: &Messages) -> Result<(), Failure> {
     let text = match &command.action {
         ReportAction::Show { report, json } => read(report).map(|report| match json {
             true => to_json(&report),
             false => table(&report),
         }),
-        ReportAction::Diff { first, second, json } => {
+        ReportAction::Html { report, output } => {
+            return page(&[report], output).map_err(|d| messages.fail(d, None));
+        }
+        ReportAction::Diff { first, second, html: Some(output), .. } => {
+            return page(&[first, second], output).map_err(|d| messages.fail(d, None));
+        }
+        ReportAction::Diff { first, second, json, html: None } => {
             read(first).and_then(|a| Ok(a.diff(&read(second)?))).map(|diff| match json {
                 true => to_json(&diff),
                 false => diff_table(&diff),
@@ -24,6 +30,16 @@ pub fn run(command: &ReportCommand, messages: &Messages) -> Result<(), Failure> 
     };
     let text = text.map_err(|d| messages.fail(d, None))?;
     print(text.as_bytes()).map_err(|_| Failure::Input)
+}
+
+/// Writes one or two reports as a page.
+fn page(paths: &[&PathBuf], output: &Path) -> Result<(), Diagnostic> {
+    let reports: Vec<Report> = paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let named: Vec<(&str, &Report)> =
+        names.iter().map(String::as_str).zip(reports.iter()).collect();
+    let page = luisac::report::html(&names.join(" and "), &named);
+    super::output::write(output, page.as_bytes())
 }
 
 fn to_json(value: &impl serde::Serialize) -> String {

@@ -5,7 +5,7 @@ use super::options::CodeOptions;
 use crate::codes;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
-use luisac_passes::{Canned, Level, Pipeline, Report, RunOptions, TargetForm, canned};
+use luisac_passes::{Canned, Level, Pipeline, Report, Run, RunOptions, TargetForm, canned};
 use luisac_targets::{Artifact, EmitOptions, OptLevel, Provenance, Target};
 use luisac_xir::{FunctionId, FunctionKind, Module};
 
@@ -13,7 +13,7 @@ use luisac_xir::{FunctionId, FunctionKind, Module};
 #[derive(Default)]
 pub struct Watch<'a> {
     pub verify_each: bool,
-    /// Called after every pass with its name.
+    /// Called after every run of a pass.
     pub after: Option<luisac_passes::Observer<'a>>,
 }
 
@@ -217,9 +217,9 @@ pub fn optimise(
     options: &CodeOptions,
     watch: &mut Watch,
 ) -> Result<Report, Diagnostics> {
-    let mut after = |name: &str, module: &Module| {
+    let mut after = |run: &Run, module: &Module| {
         if let Some(after) = watch.after.as_mut() {
-            after(name, module);
+            after(run, module);
         }
     };
     pipeline.run(

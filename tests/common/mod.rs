@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod bake;
+pub mod browser;
 pub mod case;
 pub mod npy;
 pub mod schema;

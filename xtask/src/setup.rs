@@ -26,6 +26,12 @@ const PACKAGES: [(&str, &str); 6] = [
     ("g++", "the C++ library and the linker, for LLVM"),
 ];
 
+/// Debian packages that tests need, and why. Tests that need one are skipped without it.
+const TEST_PACKAGES: [(&str, &str); 2] = [
+    ("chromium", "a browser, to test the pages of reports"),
+    ("chromium-driver", "what drives the browser in tests"),
+];
+
 /// Python packages that tests need: the module that shows they are there, what to install, and why.
 const PYTHON: [(&str, &str, &str); 3] = [
     ("nvidia.cuda_nvcc", "nvidia-cuda-nvcc-cu12==12.9.86", "`ptxas`, to check the PTX in tests"),
@@ -37,6 +43,7 @@ const PYTHON: [(&str, &str, &str); 3] = [
 pub fn setup(what: For) -> Result<()> {
     build_packages()?;
     if what == For::Tests {
+        test_packages();
         python_packages();
         lavapipe::install();
         say("everything is set up");
@@ -46,6 +53,15 @@ pub fn setup(what: For) -> Result<()> {
 
 fn build_packages() -> Result<()> {
     if on_path("dpkg-query").is_none() { without_dpkg() } else { debian(&PACKAGES) }
+}
+
+/// A failure is only said, as for the Python packages.
+fn test_packages() {
+    if on_path("dpkg-query").is_some()
+        && let Err(e) = debian(&TEST_PACKAGES)
+    {
+        say(format_args!("some tests will be skipped: {e}"));
+    }
 }
 
 /// Installs those of some Debian packages that are missing; each comes with what it is for.

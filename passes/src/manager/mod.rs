@@ -12,6 +12,7 @@ pub mod pipeline;
 pub mod report;
 pub mod report_diff;
 pub mod runner;
+pub mod trace;
 
 #[cfg(test)]
 mod schema;

@@ -1,5 +1,6 @@
 //! What a pipeline did, as data. The JSON form is described by `docs/json/report.schema.json`.
 
+use super::trace::Trace;
 use crate::codes;
 use luisac_ast::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ pub struct Report {
     /// The pipeline as text.
     pub pipeline: String,
     pub runs: Vec<Run>,
+    /// The code after every run of a pass, if it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
 }
 
 /// One pass, or one `fix(...)` group with its rounds summed up.

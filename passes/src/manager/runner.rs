@@ -11,8 +11,8 @@ use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_xir::{Function, Module, verify};
 use std::time::Instant;
 
-/// Sees the module after a pass, with the name of the pass.
-pub type Observer<'a> = &'a mut dyn FnMut(&str, &Module);
+/// Sees the module after each run of a pass, with what the run did.
+pub type Observer<'a> = &'a mut dyn FnMut(&Run, &Module);
 
 /// How to run a pipeline.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Pipeline {
         };
         runner.verify("the input", module)?;
         let runs = runner.steps(&self.steps, module)?;
-        Ok(Report { pipeline: self.to_string(), runs })
+        Ok(Report { pipeline: self.to_string(), runs, trace: None })
     }
 }
 
@@ -174,7 +174,7 @@ impl Runner<'_> {
         }
         self.finish(&mut run);
         if let Some(after) = &mut self.after {
-            after(name, module);
+            after(&run, module);
         }
         self.verify(&format!("pass `{name}`"), module)?;
         if self.verify_each && !run.changed && fingerprint(module) != before {

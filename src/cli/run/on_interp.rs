@@ -22,15 +22,11 @@ pub fn run(
     if let Some(path) = &code.repro {
         super::super::repro::write(path, &module, &pipeline, code.fuel)?;
     }
-    let mut printer = super::super::watch::printer(code.print_after.as_deref());
-    let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut printer) };
+    let mut watcher = super::super::watch::Watcher::new(code.watch(), &module)?;
+    let mut see = |run: &luisac_passes::Run, module: &Module| watcher.see(run, module);
+    let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut see) };
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
-    super::super::watch::finish(
-        launch.messages,
-        &report,
-        code.time_passes,
-        code.report.as_deref(),
-    )?;
+    watcher.finish(launch.messages, &launch.input.stem, report, (None, Vec::new()))?;
     times.compile = start.elapsed();
     let kernel = super::kernel_of(launch, &module)?;
     let config = interp::Launch {

@@ -37,7 +37,7 @@ pub(crate) use names as words;
 pub use ops::operations;
 pub use parser::{looks_like_text, parse};
 pub(crate) use printer::print_lines;
-pub use printer::{print, print_function, print_type};
+pub use printer::{print, print_by_identity, print_function, print_type};
 
 #[cfg(test)]
 mod random_tests;

@@ -25,6 +25,23 @@ pub fn print(module: &Module) -> String {
     text
 }
 
+/// As [`print`], but values and blocks are numbered as they are in their function, so that what one pass leaves alone keeps its
+/// name in the text after it. The text parses too.
+pub fn print_by_identity(module: &Module) -> String {
+    let mut shared = Shared::new(module);
+    let mut functions = String::new();
+    for id in module.functions.keys() {
+        functions.push('\n');
+        let mut printer = Printer::new(&mut shared, id, &mut functions);
+        printer.number_by_identity();
+        printer.function(id);
+    }
+    let mut text = String::from("module;\n");
+    shared.push_declarations(&mut text);
+    text.push_str(&functions);
+    text
+}
+
 /// The text of one function, with the types and long constants that it names in front. Callees are not declared.
 pub fn print_function(module: &Module, id: FunctionId) -> String {
     let mut shared = Shared::new(module);
@@ -113,6 +130,19 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
         for (i, block) in self.function.blocks().enumerate() {
             self.blocks[block] = i as u32 + 1;
+        }
+    }
+
+    /// Entity numbers in place of dense ones, for what has one.
+    fn number_by_identity(&mut self) {
+        for index in 0..self.function.value_count() {
+            let value = ValueId::new(index);
+            if self.values[value] != 0 {
+                self.values[value] = index as u32 + 1;
+            }
+        }
+        for block in self.function.blocks() {
+            self.blocks[block] = block.index() as u32 + 1;
         }
     }
 
