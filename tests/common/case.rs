@@ -24,7 +24,8 @@ fn element(kind: &str) -> &'static str {
     }
 }
 
-fn width(kind: &str) -> usize {
+/// Bytes of a scalar of the cases.
+pub fn width(kind: &str) -> usize {
     element(kind)[1..].parse().expect("a width")
 }
 
@@ -63,7 +64,7 @@ fn bits(kind: &str, value: &Value) -> u64 {
 }
 
 /// The data of an argument; nothing where a number may be anything.
-fn numbers(kind: &str, data: &Value) -> Vec<Option<u64>> {
+pub fn numbers(kind: &str, data: &Value) -> Vec<Option<u64>> {
     if kind == "bytes" {
         let text = data.as_str().expect("hexadecimal digits");
         return (0..text.len() / 2)
@@ -112,9 +113,9 @@ impl fmt::Display for Wrong {
 
 /// One `NAME.json` with its `NAME.expect.json`.
 pub struct Case {
-    kernel: PathBuf,
+    pub(super) kernel: PathBuf,
     pub name: String,
-    recorded: Value,
+    pub(super) recorded: Value,
 }
 
 impl Case {
@@ -127,11 +128,12 @@ impl Case {
         Case { kernel: expect.with_file_name(format!("{name}.json")), name, recorded }
     }
 
-    fn args(&self) -> &[Value] {
+    pub(super) fn args(&self) -> &[Value] {
         self.recorded["args"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    fn is_error(&self) -> bool {
+    /// Whether it is to be refused.
+    pub fn is_error(&self) -> bool {
         self.recorded["expect"]["error"] == true
     }
 
@@ -171,14 +173,14 @@ impl Case {
                 line.extend(["--out".into(), format!("{i}=out{i}.npy")]);
             }
         }
-        line.extend(
-            self.recorded["flags"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|f| f.as_str().map(str::to_owned)),
-        );
+        line.extend(self.flags());
         line
+    }
+
+    /// Further flags, of compiling.
+    pub(super) fn flags(&self) -> Vec<String> {
+        let flags = self.recorded["flags"].as_array();
+        flags.into_iter().flatten().filter_map(|f| f.as_str().map(str::to_owned)).collect()
     }
 
     /// Runs it.
@@ -221,6 +223,22 @@ impl Case {
 
     fn compare(&self, index: usize, arg: &Value, file: &[u8]) -> Result<(), Wrong> {
         let kind = arg["type"].as_str().unwrap_or_default();
+        let got = Array::from_bytes(file)?;
+        let bool_as_byte = kind == "bool" && got.element == "b1";
+        if got.element != element(kind) && !bool_as_byte {
+            return Err(format!("argument {index} comes back as {}", got.element).into());
+        }
+        self.compare_numbers(index, arg, &got.bits)
+    }
+
+    /// Compares the numbers of an argument with what they should be.
+    pub(super) fn compare_numbers(
+        &self,
+        index: usize,
+        arg: &Value,
+        got: &[u64],
+    ) -> Result<(), Wrong> {
+        let kind = arg["type"].as_str().unwrap_or_default();
         let expected = &self.recorded["expect"][index.to_string()];
         let (data, tolerance) = if expected.is_null() {
             (&arg["data"], 0.0)
@@ -228,21 +246,13 @@ impl Case {
             (&expected["data"], expected["tolerance"].as_f64().unwrap_or(0.0))
         };
         let want = numbers(kind, data);
-        let got = Array::from_bytes(file)?;
-        let bool_as_byte = kind == "bool" && got.element == "b1";
-        if (got.element != element(kind) && !bool_as_byte) || got.bits.len() != want.len() {
-            let found = format!("{} {}", got.bits.len(), got.element);
-            return Err(format!("argument {index} comes back as {found}").into());
+        if got.len() != want.len() {
+            return Err(format!("argument {index} comes back as {} numbers", got.len()).into());
         }
         let differs =
             |(w, g): (&Option<u64>, &u64)| w.is_some_and(|w| !same(kind, w, *g, tolerance));
-        let wrong: Vec<usize> = want
-            .iter()
-            .zip(&got.bits)
-            .enumerate()
-            .filter(|(_, p)| differs(*p))
-            .map(|(i, _)| i)
-            .collect();
+        let wrong: Vec<usize> =
+            want.iter().zip(got).enumerate().filter(|(_, p)| differs(*p)).map(|(i, _)| i).collect();
         let Some(&first) = wrong.first() else { return Ok(()) };
         Err(Wrong::Numbers {
             argument: index,
@@ -250,7 +260,7 @@ impl Case {
             count: want.len(),
             first,
             want: want[first].unwrap_or_default(),
-            got: got.bits[first],
+            got: got[first],
         })
     }
 }

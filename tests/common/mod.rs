@@ -7,6 +7,7 @@ pub mod bake;
 pub mod browser;
 pub mod case;
 pub mod npy;
+pub mod raw;
 pub mod schema;
 
 use std::ffi::OsStr;

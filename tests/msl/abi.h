@@ -1,0 +1,29 @@
+// What a kernel that was compiled with our `metal_stdlib` and the program that runs it say to each other.
+
+#pragma once
+
+extern "C" {
+
+struct metal_level { void *data; unsigned size[3]; };
+// `channel` is 0 for unsigned integers of `bytes` bytes, 1 for floats.
+struct metal_image { unsigned channels, bytes, channel, levels; metal_level level[16]; };
+
+// Which thread runs, and what it is given.
+struct metal_job {
+  void *buffers[64];
+  metal_image *images[64];
+  unsigned position[3], in_block[3], block[3], block_size[3], blocks[3], index, lane, simdgroup;
+};
+
+// What lanes brought to a place, by lane; `active` says which of them were there.
+struct metal_lanes { unsigned long active; unsigned char value[32][64]; };
+
+// Of the kernel: runs one thread.
+void metal_thread(const metal_job *job);
+
+// Of the runner.
+void metal_barrier(void);
+const metal_lanes *metal_meet(const void *value, unsigned size, unsigned place);
+unsigned metal_lane(void);
+void metal_fail(const char *what);
+}
