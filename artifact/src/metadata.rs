@@ -62,6 +62,9 @@ pub struct Metadata {
     /// What only PTX has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ptx: Option<Ptx>,
+    /// What only DXIL has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dxil: Option<Dxil>,
     /// Version of the compiler.
     pub compiler: String,
     /// BLAKE3 of the input, 64 hexadecimal digits.
@@ -283,6 +286,26 @@ pub struct Ptx {
     pub version: String,
 }
 
+/// What only DXIL has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dxil {
+    /// Version of the validator of DXC that accepted it, such as `1.8`.
+    pub validator: String,
+    /// Who wrote the hash that Direct3D asks for. It is the same hash; some tools want to know whose it is.
+    pub signed_by: Signer,
+}
+
+/// Who has signed a DXIL container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signer {
+    /// DXC's own validator.
+    Dxc,
+    /// This compiler, since the validator that was found does not sign.
+    Luisac,
+}
+
 /// Metadata that cannot be used.
 #[derive(Debug, Error)]
 pub enum MetadataError {
@@ -417,6 +440,9 @@ impl Metadata {
             if hash.len() != 64 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
                 return invalid(key, "not 64 hexadecimal digits");
             }
+        }
+        if self.dxil.is_some() != self.is_for("dxil") {
+            return invalid("dxil", "it belongs to the target `dxil`, and to no other");
         }
         if self.ptx.is_some() != self.is_for("ptx") {
             return invalid("ptx", "it belongs to the target `ptx`, and to no other");

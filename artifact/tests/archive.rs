@@ -26,6 +26,7 @@ fn metadata(kernel: &str, target: &str) -> Metadata {
         bounds: BoundsMode::Off,
         bindings: None,
         ptx: target.starts_with("ptx").then(|| Ptx { sm: 80, version: "7.0".into() }),
+        dxil: None,
         compiler: "0.1.0".into(),
         input_hash: "0".repeat(64),
         options_hash: "1".repeat(64),

@@ -3,8 +3,8 @@
 use luisac_artifact::{
     Bindings, LogLayout, Metadata, MetadataError, ParamLayout, Slot, SlotKind,
     metadata::{
-        Argument, ArgumentKind, Binding, BoundsMode, Format, FormatArgument, FormatKind, MathMode,
-        Params, Ptx, SCHEMA, Usage, VERSION,
+        Argument, ArgumentKind, Binding, BoundsMode, Dxil, Format, FormatArgument, FormatKind,
+        MathMode, Params, Ptx, SCHEMA, Signer, Usage, VERSION,
     },
 };
 
@@ -87,6 +87,7 @@ fn sample() -> Metadata {
         bounds: BoundsMode::Trap,
         bindings: Some(bindings()),
         ptx: Some(Ptx { sm: 90, version: "8.0".into() }),
+        dxil: None,
         compiler: "0.1.0".into(),
         input_hash: "0".repeat(64),
         options_hash: "f".repeat(64),
@@ -130,6 +131,7 @@ fn contradictions_are_named() {
     refused("block_size", |m| m.block_size = [1 << 16, 1 << 16, 1]);
     refused("input_hash", |m| m.input_hash = "xyz".into());
     refused("ptx", |m| m.ptx = None);
+    refused("dxil", |m| m.dxil = Some(Dxil { validator: "1.8".into(), signed_by: Signer::Dxc }));
     refused("ptx", |m| m.target = "cpu:x86-64-v3".into());
     refused("arguments[1].offset", |m| m.arguments[1].offset = 8);
     refused("arguments[2].element_size", |m| m.arguments[2].element_size = 36);
@@ -200,7 +202,12 @@ fn the_schema_has_every_key_and_no_other() {
         v.sort();
         v
     };
-    assert_eq!(sorted(properties(&schema, &[])), keys(&m));
+    // No target has both.
+    let dxil = Dxil { validator: "1.8".into(), signed_by: Signer::Luisac };
+    let dxil = serde_json::to_value(dxil).unwrap();
+    assert_eq!(sorted(properties(&schema, &["properties", "dxil"])), sorted(keys(&dxil)));
+    let all = sorted(keys(&m).into_iter().chain(["dxil".into()]).collect());
+    assert_eq!(sorted(properties(&schema, &[])), all);
     assert_eq!(sorted(properties(&schema, &["$defs", "argument"])), argument);
     assert_eq!(sorted(properties(&schema, &["$defs", "format"])), keys(&m["formats"][0]));
     assert_eq!(sorted(properties(&schema, &["properties", "params"])), keys(&m["params"]));

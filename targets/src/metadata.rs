@@ -107,6 +107,7 @@ pub(crate) fn describe(
         bounds: options.bounds,
         bindings,
         ptx: None,
+        dxil: None,
         compiler: options.provenance.compiler.clone(),
         input_hash: options.provenance.input_hash.clone(),
         options_hash: options.provenance.options_hash.clone(),

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub enum Raw {
     Value(Vec<u8>),
     Buffer(Vec<u8>),
-    Image { storage: PixelStorage, size: [u32; 3], texels: Vec<u8> },
+    Image { storage: PixelStorage, size: [u32; 3], is_3d: bool, texels: Vec<u8> },
 }
 
 /// A compiled case.
@@ -147,7 +147,7 @@ fn image(arg: &Value, kind: &str, bits: &[u64]) -> Result<Raw, String> {
     let width = width(kind);
     let texels = bits.iter().flat_map(|b| b.to_le_bytes()[..width].to_vec()).collect();
     let size = ["width", "height", "depth"].map(|a| axis(a) as u32);
-    Ok(Raw::Image { storage, size, texels })
+    Ok(Raw::Image { storage, size, is_3d: arg["depth"].is_u64(), texels })
 }
 
 /// How the scalars of an element lie in memory; one byte each for structures, which travel as bytes.

@@ -75,7 +75,7 @@ impl Job {
         job.number(1);
         let texels = (0..64).flat_map(|i: u16| f32::from(i).to_le_bytes()).collect();
         let storage = PixelStorage::Float1;
-        let image = Raw::Image { storage, size: [8, 8, 1], texels };
+        let image = Raw::Image { storage, size: [8, 8, 1], is_3d: false, texels };
         job.image(&[0, 1], &image).expect("a plain image");
         job.number(0);
         job
@@ -91,7 +91,7 @@ impl Job {
     }
 
     fn image(&mut self, indices: &[u32], raw: &Raw) -> Result<(), String> {
-        let Raw::Image { storage, size, texels } = raw else { return Err("no image".into()) };
+        let Raw::Image { storage, size, texels, .. } = raw else { return Err("no image".into()) };
         let (bits, is_float) = match storage.kind() {
             TexelKind::Int { bits } => (bits, 0),
             TexelKind::Float { bits } => (bits, 1),
@@ -119,8 +119,8 @@ impl Job {
         };
         let with = |(raw, place): (&Raw, &Option<usize>)| match (raw, place) {
             (Raw::Buffer(_), Some(p)) => Raw::Buffer(part(*p)),
-            (Raw::Image { storage, size, .. }, Some(p)) => {
-                Raw::Image { storage: *storage, size: *size, texels: part(*p) }
+            (Raw::Image { storage, size, is_3d, .. }, Some(p)) => {
+                Raw::Image { storage: *storage, size: *size, is_3d: *is_3d, texels: part(*p) }
             }
             (other, _) => other.clone(),
         };

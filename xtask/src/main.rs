@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod demo;
 mod diff;
+mod dxil;
 mod fixtures;
 mod lavapipe;
 mod perf;
@@ -17,6 +18,7 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   setup    install what building and testing need, saying what and why; does nothing if all is there
+           `setup dxil` builds what lets tests run DXIL, which takes minutes
   demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
   test     set up, run every test
   fixtures write the kernels of fixtures/ anew, with their pages and cases
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     let command = args.next().unwrap_or_default();
     let rest: Vec<String> = args.collect();
     let done = match command.as_str() {
+        "setup" if rest.first().is_some_and(|what| what == "dxil") => dxil::setup(),
         "setup" => setup::setup(setup::For::Tests),
         "demo" => demo::demo(),
         "test" => test::test(&rest),

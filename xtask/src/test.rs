@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::{
+    dxil,
     run::{Result, cargo, on_path, say, watched},
     setup::{self, For},
 };
@@ -53,6 +54,9 @@ fn with_tools(command: &mut Command) -> &mut Command {
     }
     if let Some(dxc) = setup::dxc() {
         command.env("LUISAC_DXC", dxc);
+    }
+    if let Some(tool) = dxil::to_spirv() {
+        command.env("LUISAC_DXIL_TO_SPIRV", tool);
     }
     command
 }

@@ -110,6 +110,7 @@ pub fn metadata(
         bounds: BoundsMode::Off,
         bindings: None,
         ptx: None,
+        dxil: None,
         compiler: "test".into(),
         input_hash: "0".repeat(64),
         options_hash: "0".repeat(64),
