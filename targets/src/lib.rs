@@ -84,14 +84,15 @@ pub trait Target: Send + Sync {
 
 /// All targets of this build, in the order of lists.
 pub fn targets() -> &'static [&'static dyn Target] {
-    #[cfg(feature = "llvm")]
-    {
-        &[&llvm::ptx::Ptx, &llvm::cpu::Cpu, &clike::hlsl::Hlsl]
-    }
-    #[cfg(not(feature = "llvm"))]
-    {
-        &[&clike::hlsl::Hlsl]
-    }
+    &[
+        #[cfg(feature = "llvm")]
+        &llvm::ptx::Ptx,
+        #[cfg(feature = "llvm")]
+        &llvm::cpu::Cpu,
+        &clike::hlsl::Hlsl,
+        #[cfg(feature = "dxil")]
+        &dxil::Dxil,
+    ]
 }
 
 /// The passes that bring a lowered module into the form that `target` takes.

@@ -35,6 +35,9 @@ fn run(clang: &Clang, case: &Case, level: &str) -> Result<bool, Wrong> {
 #[track_caller]
 fn exam(level: &str) {
     let Some(clang) = Clang::find() else { return };
+    if !common::luisac(Folder::new().path(), ["targets"]).text().contains("msl ") {
+        return println!("skipped: this build has no target `msl`");
+    }
     let only = std::env::var("LUISAC_CASE").ok();
     for folder in ["bugs", "own", "fixtures"] {
         let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };

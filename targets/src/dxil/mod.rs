@@ -6,6 +6,7 @@
 mod dxc;
 mod find;
 mod messages;
+mod target;
 
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::Diagnostic;
 
 pub use find::VARIABLE;
+pub use target::Dxil;
 
 use crate::errors;
 

@@ -124,7 +124,9 @@ pub fn text(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<
         0
     };
     let asked: Option<u32> = options.detail.strip_prefix("6.").and_then(|m| m.parse().ok());
-    let model = asked.unwrap_or(needed);
+    // From 6.2 on DXC can be told to keep subnormals.
+    let least = if options.math == MathMode::Precise { needed.max(2) } else { needed };
+    let model = asked.unwrap_or(least);
     let name = &module.functions[kernel].name;
     if model < needed {
         let what = if needed == 6 { "atomic operations on 64 bits" } else { "numbers of 16 bits" };
