@@ -157,6 +157,19 @@ impl Drop for Folder {
     }
 }
 
+/// DXC, which makes DXIL, or nothing, said in one line: where `LUISAC_DXC` says, or where `cargo xtask setup` puts it.
+pub fn dxc() -> Option<PathBuf> {
+    let named = std::env::var_os("LUISAC_DXC").map(PathBuf::from);
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(".tools/python/compushady/backends")
+        .join(format!("libdxcompiler_{}.so", std::env::consts::ARCH));
+    let found = named.or(Some(ours)).filter(|p| p.exists());
+    if found.is_none() {
+        println!("skipped: no DXC; `cargo xtask setup` installs it");
+    }
+    found
+}
+
 /// A folder of the recorded kernels, or nothing, said in one line, where they are not.
 pub fn corpus(folder: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(folder);

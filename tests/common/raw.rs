@@ -37,11 +37,17 @@ pub enum Refusal {
 }
 
 impl Case {
-    /// Compiles the kernel for a target, with the flags of the case.
-    pub fn compile(&self, folder: &Folder, target: &str, level: &str) -> Result<Compiled, Refusal> {
+    /// Compiles the kernel for a target, with the flags of the case and others.
+    pub fn compile(
+        &self,
+        folder: &Folder,
+        target: &str,
+        flags: &[&str],
+    ) -> Result<Compiled, Refusal> {
         let code = folder.path().join("kernel.code");
         let mut line = vec!["compile".to_owned(), self.kernel.display().to_string()];
-        line.extend(["--target", target, level, "-q", "-o"].map(str::to_owned));
+        line.extend(flags.iter().map(|f| (*f).to_owned()));
+        line.extend(["--target", target, "-q", "-o"].map(str::to_owned));
         line.push(code.display().to_string());
         line.extend(self.flags());
         let outcome = luisac(folder.path(), line);

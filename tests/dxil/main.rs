@@ -9,7 +9,7 @@ mod common;
 
 use common::case::{Case, Wrong};
 use common::raw::{Compiled, Raw, Refusal};
-use common::{Folder, all_right, corpus, files, fixture, head, in_parallel};
+use common::{Folder, all_right, corpus, dxc, files, fixture, head, in_parallel, luisac};
 use luisac_artifact::Metadata;
 use luisac_artifact::bindings::{Slot, SlotKind};
 use luisac_runtime::RuntimeError;
@@ -19,6 +19,7 @@ use std::process::Command;
 
 /// What the tests need.
 struct Tools {
+    dxc: String,
     converter: PathBuf,
     device: Device,
 }
@@ -31,8 +32,9 @@ impl Tools {
             println!("skipped: no dxil-to-spirv; `cargo xtask setup dxil` builds it");
             return None;
         };
+        let dxc = dxc()?.display().to_string();
         match Device::open() {
-            Ok(device) => Some(Tools { converter, device }),
+            Ok(device) => Some(Tools { dxc, converter, device }),
             Err(e) => {
                 println!("skipped: {e}");
                 None
@@ -43,7 +45,7 @@ impl Tools {
     /// Runs a case; whether it ran, since a kernel may use what the target refuses or the device lacks.
     fn run(&self, case: &Case, level: &str) -> Result<Ran, Wrong> {
         let folder = Folder::new();
-        let compiled = match case.compile(&folder, "dxil", level) {
+        let compiled = match case.compile(&folder, "dxil", &[level, "--dxc", &self.dxc]) {
             Ok(compiled) => compiled,
             Err(Refusal::Unsupported(why)) => return Ok(Ran::Refused(why)),
             Err(Refusal::Wrong(why)) => return Err(why.into()),
@@ -178,4 +180,77 @@ fn unoptimised() {
 #[test]
 fn optimised() {
     exam("-O3");
+}
+
+/// DXC and its validator accept every recorded kernel that HLSL holds.
+#[test]
+fn recorded_kernels_are_accepted() {
+    let Some(dxc) = dxc() else { return };
+    let inputs = ["own", "luisa", "bugs"].into_iter().filter_map(corpus);
+    let inputs: Vec<PathBuf> = inputs
+        .chain([fixture("")])
+        .flat_map(|folder| files(&folder, ".json"))
+        .filter(|p| !p.to_string_lossy().ends_with(".expect.json"))
+        .collect();
+    let folder = Folder::new();
+    let one = |(i, input): &(usize, PathBuf)| {
+        let out = folder.path().join(format!("{i}.dxil"));
+        let mut line = vec!["compile".into(), input.clone().into_os_string()];
+        line.extend(["--target", "dxil", "-q", "--dxc"].map(Into::into));
+        line.extend([dxc.clone().into(), "-o".into(), out.clone().into_os_string()]);
+        let outcome = luisac(folder.path(), line);
+        let refusals = ["L0900", "L0901", "L0912"];
+        match outcome.code {
+            Some(0) => signed(&std::fs::read(out).map_err(|e| e.to_string())?).map(|()| true),
+            // The input itself is wrong, or holds what the target does not.
+            Some(1) if outcome.codes().iter().all(|c| *c < "L0900" || refusals.contains(c)) => {
+                Ok(false)
+            }
+            code => Err(format!("exit code {code:?}: {}", head(&outcome.stderr))),
+        }
+    };
+    let inputs: Vec<(usize, PathBuf)> = inputs.into_iter().enumerate().collect();
+    let results = in_parallel(&inputs, one);
+    let accepted = results.iter().filter(|r| matches!(r, Ok(true))).count();
+    println!("{accepted} of {} are DXIL", results.len());
+    let wrong = inputs.iter().zip(results);
+    all_right(
+        wrong.filter_map(|((_, p), r)| r.err().map(|e| format!("{}: {e}", p.display()))).collect(),
+    );
+}
+
+fn signed(container: &[u8]) -> Result<(), String> {
+    match container.get(..20) {
+        Some(head) if head.starts_with(b"DXBC") && head[4..] != [0; 16] => Ok(()),
+        _ => Err("the container is not signed".into()),
+    }
+}
+
+/// Without DXC the exit code says that a tool is missing, and the message how to get it; the text alone needs none.
+#[test]
+fn a_missing_compiler_is_told() {
+    let folder = Folder::new();
+    let kernel = fixture("for_steps.json").display().to_string();
+    let line = ["compile", &kernel, "--target", "dxil", "--dxc", "/nowhere/libdxcompiler.so"];
+    let outcome = luisac(folder.path(), line);
+    assert_eq!((outcome.code, outcome.codes()), (Some(3), vec!["L0930"]), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("pip install"), "{}", outcome.stderr);
+    assert_eq!(folder.names(), [""; 0]);
+    luisac(folder.path(), ["compile", &kernel, "--target", "hlsl"]).ok();
+}
+
+/// `--emit hlsl` gives the text that DXC was given, and metadata says whose signature it is.
+#[test]
+fn the_text_comes_too() {
+    let Some(dxc) = dxc().map(|p| p.display().to_string()) else { return };
+    let folder = Folder::new();
+    let kernel = fixture("for_steps.json").display().to_string();
+    let emit = ["--target", "dxil", "--emit", "hlsl,artifact", "--dxc", &dxc];
+    luisac(folder.path(), ["compile", &kernel].into_iter().chain(emit)).ok();
+    assert_eq!(folder.names(), ["for_steps.dxil", "for_steps.dxil.hlsl", "for_steps.dxil.json"]);
+    let text = String::from_utf8(folder.read("for_steps.dxil.hlsl")).expect("text");
+    assert!(text.contains("[numthreads("), "{text}");
+    let metadata = Metadata::from_json(&folder.read("for_steps.dxil.json")).expect("metadata");
+    assert!(metadata.dxil.is_some() && metadata.target.starts_with("dxil:6."), "{metadata:?}");
+    signed(&folder.read("for_steps.dxil")).expect("a signed container");
 }

@@ -17,7 +17,7 @@ use common::{Folder, all_right, corpus, files, fixture, in_parallel};
 /// Runs a case; whether it ran, since a kernel may use what the target refuses.
 fn run(clang: &Clang, case: &Case, level: &str) -> Result<bool, Wrong> {
     let folder = Folder::new();
-    let compiled = match case.compile(&folder, "msl", level) {
+    let compiled = match case.compile(&folder, "msl", &[level]) {
         Ok(compiled) => compiled,
         Err(Refusal::Unsupported(_)) => return Ok(false),
         Err(Refusal::Wrong(why)) => return Err(why.into()),
