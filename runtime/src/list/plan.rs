@@ -121,7 +121,7 @@ struct Planner {
 }
 
 /// Members of a slot: a buffer and two images.
-const PLACES: usize = 3;
+const PLACES: u64 = 3;
 
 impl Planner {
     fn resource(&mut self, id: u64, kind: &str, len: u64) -> u32 {
@@ -163,20 +163,21 @@ impl Planner {
     }
 
     fn add_array(&mut self, array: &Arc<ArrayMemory>, contents: &Contents) {
-        let number = self.scheduler.array(contents.slots.len() * PLACES);
+        let number = self.scheduler.array();
         self.arrays.insert(array.common.id, number);
-        for (slot, Slot { buffer, image_2d, image_3d }) in contents.slots.iter().enumerate() {
+        for (slot, Slot { buffer, image_2d, image_3d }) in &contents.slots {
             let buffer = buffer.as_ref().map(|view| Touched::Buffer(view));
             let images = [image_2d, image_3d].map(|i| i.as_ref().map(of_image));
             for (place, member) in [buffer].into_iter().chain(images).enumerate() {
                 if let Some(member) = member {
-                    self.set_member(number, slot * PLACES + place, Some(member));
+                    let place = u64::from(*slot) * PLACES + place as u64;
+                    self.set_member(number, place, Some(member));
                 }
             }
         }
     }
 
-    fn set_member(&mut self, array: u32, place: usize, member: Option<Touched<'_>>) {
+    fn set_member(&mut self, array: u32, place: u64, member: Option<Touched<'_>>) {
         let span = member.map(|touched| self.access(&touched, false));
         let span = span.and_then(|access| match access {
             Access::Span(span, _) => Some(span),
@@ -193,7 +194,7 @@ impl Planner {
                 Change::Image(2, image) => (1, image.as_ref().map(of_image)),
                 Change::Image(_, image) => (2, image.as_ref().map(of_image)),
             };
-            self.set_member(number, *slot as usize * PLACES + place, member);
+            self.set_member(number, u64::from(*slot) * PLACES + place, member);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Bindless arrays: tables of resources that kernels index.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -56,14 +57,17 @@ impl Slot {
 /// What an array holds at some point.
 #[derive(Clone, Default)]
 pub(crate) struct Contents {
-    pub(crate) slots: Vec<Slot>,
+    /// Slots that were ever given something.
+    pub(crate) slots: BTreeMap<u32, Slot>,
 }
 
 impl Contents {
     /// Whether the changes would change nothing.
     pub(crate) fn has(&self, changes: &[(u32, Change)]) -> bool {
+        let empty = Slot::default();
         changes.iter().all(|(slot, change)| {
-            self.slots.get(*slot as usize).is_none_or(|slot| match change {
+            let slot = self.slots.get(slot).unwrap_or(&empty);
+            match change {
                 Change::Buffer(b) => match (b, &slot.buffer) {
                     (None, None) => true,
                     (Some(a), Some(b)) => a.same(b),
@@ -71,15 +75,13 @@ impl Contents {
                 },
                 Change::Image(2, i) => same_image(i.as_ref(), slot.image_2d.as_ref()),
                 Change::Image(_, i) => same_image(i.as_ref(), slot.image_3d.as_ref()),
-            })
+            }
         })
     }
 
     pub(crate) fn apply(&mut self, changes: &[(u32, Change)]) {
         for (slot, change) in changes {
-            if let Some(slot) = self.slots.get_mut(*slot as usize) {
-                slot.apply(change);
-            }
+            self.slots.entry(*slot).or_default().apply(change);
         }
     }
 }
@@ -134,12 +136,11 @@ impl fmt::Debug for BindlessArray {
 impl BindlessArray {
     pub(crate) fn new(device: &Device, slots: u32) -> Result<Self, RuntimeError> {
         let raw = device.backend().bindless_array(slots)?;
-        let contents = Contents { slots: vec![Slot::default(); slots as usize] };
         Ok(Self(Arc::new(ArrayMemory {
             common: Common::new(device),
             slots,
             raw,
-            contents: Mutex::new(Arc::new(contents)),
+            contents: Mutex::default(),
             pending: Mutex::default(),
         })))
     }

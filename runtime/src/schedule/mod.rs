@@ -16,6 +16,8 @@
 //! For each command, first everything is found that it waits for, then it is noted: so a command cannot find itself. Among
 //! the searches, reads come first, since a search for a write forgets what was known of the writers on its path.
 
+use std::collections::BTreeMap;
+
 mod graph;
 mod nodes;
 mod ropes;
@@ -57,7 +59,7 @@ struct Resource {
 }
 
 struct Array {
-    members: Vec<Option<Span>>,
+    members: BTreeMap<u64, Span>,
     /// Whether `writers` is kept up to date by the resources.
     watches: bool,
     /// Who has read through the array since it watches, and the last of them.
@@ -119,10 +121,10 @@ impl Scheduler {
         self.resources.len() as u32 - 1
     }
 
-    /// A new array with room for so many members.
-    pub(crate) fn array(&mut self, slots: usize) -> u32 {
+    /// A new array without members.
+    pub(crate) fn array(&mut self) -> u32 {
         self.arrays.push(Array {
-            members: vec![None; slots],
+            members: BTreeMap::new(),
             watches: false,
             readers: NONE,
             last_reader: NONE,
@@ -133,11 +135,13 @@ impl Scheduler {
     }
 
     /// Puts a member into a place of an array. That the table is written is for the caller to say, by an access.
-    pub(crate) fn set_member(&mut self, array: u32, place: usize, member: Option<Span>) {
+    pub(crate) fn set_member(&mut self, array: u32, place: u64, member: Option<Span>) {
         self.unwatch(array);
-        if let Some(slot) = self.arrays[array as usize].members.get_mut(place) {
-            *slot = member;
-        }
+        let members = &mut self.arrays[array as usize].members;
+        match member {
+            Some(span) => members.insert(place, span),
+            None => members.remove(&place),
+        };
     }
 
     /// Adds a command that touches this.
@@ -432,7 +436,7 @@ impl Scheduler {
 
     fn each_member(&mut self, array: u32, mut f: impl FnMut(&mut Self, Span)) {
         let members = std::mem::take(&mut self.arrays[array as usize].members);
-        members.iter().flatten().for_each(|member| f(self, *member));
+        members.values().for_each(|member| f(self, *member));
         self.arrays[array as usize].members = members;
     }
 
@@ -461,7 +465,7 @@ impl Scheduler {
         }
         let Array { writers, members, .. } = &self.arrays[array as usize];
         // An edge names one resource; the first member stands for all.
-        let cause = members.iter().flatten().next().map_or(NONE, |m| m.resource);
+        let cause = members.values().next().map_or(NONE, |m| m.resource);
         self.wait_all(*writers, cause);
     }
 

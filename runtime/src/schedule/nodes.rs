@@ -1,30 +1,74 @@
-//! The nodes of the graph as it grows, and the search for edges that others imply.
+//! The nodes of the graph as it grows, and the edges that others imply.
+//!
+//! A new node waits for some others; of these, those are dropped that another one waits for, directly or not. They are
+//! taken from the newest to the oldest, and three things tell whether one is implied by those before it:
+//!
+//! 1. *Ancestors as bits.* Each node knows which of the [`WINDOW`] nodes before it it waits for. Edges go from smaller to
+//!    larger numbers, so no path between two nodes leaves the range between them: for near nodes the bits are exact. A node's bits
+//!    are those of the nodes it waits for, shifted.
+//! 2. *Chains.* A node that is the first to follow the newest one that it waits for is of the same chain. Of two nodes of a chain
+//!    the later waits for the earlier, however far they are apart.
+//! 3. *A search* for what is too far away, over all edges that were found, also those that are not needed: they are
+//!    shortcuts. It looks at [`SEARCH`] nodes at most for all edges of a node. An edge that this does not settle is kept; it orders nothing that is
+//!    not ordered anyway.
 
 use super::graph::{Graph, JOINT, Rows};
 
 /// In the place of a node, rope or segment: there is none.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Most nodes that are looked at to show a command's edges to be needed or not; a quarter of that for a joint's. An edge that this does not settle is kept: it
-/// orders nothing that is not ordered anyway.
-const SEARCH: u32 = 256;
+/// Most nodes that are looked at for the edges of one node.
+const SEARCH: usize = 64;
+
+/// How far back the bits of a node reach.
+const WINDOW: u32 = 64 * WORDS as u32;
+const WORDS: usize = 16;
+/// How many nodes keep their bits.
+const KEPT: u32 = 2 * WINDOW;
+
+/// Bit `k` says whether the node `k + 1` before is an ancestor.
+type Bits = [u64; WORDS];
+
+/// Adds the node `distance` before to `bits`, and its ancestors.
+fn add_ancestors(bits: &mut Bits, of: &Bits, distance: u32) {
+    let at = distance as usize - 1;
+    bits[at / 64] |= 1 << (at % 64);
+    let (words, shift) = (distance as usize / 64, distance % 64);
+    if words >= WORDS {
+        return;
+    }
+    let (to, from) = (&mut bits[words..], &of[..WORDS - words]);
+    to.iter_mut().zip(from).for_each(|(to, from)| *to |= from << shift);
+    if shift > 0 {
+        to[1..].iter_mut().zip(from).for_each(|(to, from)| *to |= from >> (64 - shift));
+    }
+}
+
+/// What is asked of a node all the time.
+#[derive(Clone, Copy)]
+struct Node {
+    level: u32,
+    chain: u32,
+    /// Place in the chain.
+    place: u32,
+    /// Whether something waits for it.
+    followed: bool,
+}
 
 /// Nodes, each with what it waits for. Edges go from smaller to larger numbers.
 #[derive(Default)]
 pub(super) struct Nodes {
     commands: Vec<u32>,
-    level: Vec<u32>,
+    nodes: Vec<Node>,
+    chains: u32,
     /// All that a node was found to wait for.
     found: Rows,
     /// Of these, what the others do not imply.
     needed: Rows,
     /// The resource behind each of the needed edges.
     causes: Vec<u32>,
-    /// Whether something waits for the node.
-    followed: Vec<bool>,
-    /// The search that has seen the node last.
-    seen: Vec<u32>,
-    search: u32,
+    /// The bits of the last [`KEPT`] nodes, in a ring.
+    bits: Vec<Bits>,
     queue: Vec<u32>,
 }
 
@@ -35,78 +79,134 @@ impl Nodes {
 
     /// Whether nothing waits for the node.
     pub(super) fn is_last(&self, node: u32) -> bool {
-        !self.followed[node as usize]
+        !self.nodes[node as usize].followed
     }
 
     /// Adds a node for a command, or a joint, that waits for distinct others, each with the resource that says so.
     pub(super) fn add(&mut self, command: u32, waits: &mut Vec<(u32, u32)>) -> u32 {
-        let deepest = waits.iter().map(|(n, _)| self.level[*n as usize]).max();
-        self.level.push(match deepest {
+        let node = self.len();
+        let deepest = waits.iter().map(|(n, _)| self.nodes[*n as usize].level).max();
+        let level = match deepest {
             None => 0,
             Some(level) if command == JOINT => level,
             Some(level) => level + 1,
-        });
+        };
+        waits.sort_unstable_by_key(|(n, _)| std::cmp::Reverse(*n));
         self.found.push(waits.iter().map(|(n, _)| *n));
-        self.reduce(waits, if command == JOINT { SEARCH / 4 } else { SEARCH });
-        for (node, cause) in waits.iter() {
-            self.followed[*node as usize] = true;
+        let bits = self.reduce(node, waits);
+        if self.bits.len() < KEPT as usize {
+            self.bits.push(bits);
+        } else {
+            self.bits[(node % KEPT) as usize] = bits;
+        }
+        let newest = waits.first().map(|(n, _)| self.nodes[*n as usize]).filter(|n| !n.followed);
+        let (chain, place) = match newest {
+            Some(newest) => (newest.chain, newest.place + 1),
+            None => {
+                self.chains += 1;
+                (self.chains - 1, 0)
+            }
+        };
+        for (before, cause) in waits.iter() {
+            self.nodes[*before as usize].followed = true;
             self.causes.push(*cause);
         }
         self.needed.push(waits.iter().map(|(n, _)| *n));
+        self.nodes.push(Node { level, chain, place, followed: false });
         self.commands.push(command);
-        self.followed.push(false);
-        self.seen.push(0);
-        self.commands.len() as u32 - 1
+        node
     }
 
-    /// Removes those that another one waits for, directly or not.
-    ///
-    /// The search goes from the others towards older nodes, over all edges that were found: those that are not needed are
-    /// shortcuts. It ends at the oldest candidate, and at levels that no candidate lies below.
-    fn reduce(&mut self, waits: &mut Vec<(u32, u32)>, mut budget: u32) {
-        if waits.len() < 2 {
-            return;
+    /// Removes the nodes that newer ones wait for, and returns the ancestors of what waits for the rest.
+    fn reduce(&mut self, node: u32, waits: &mut Vec<(u32, u32)>) -> Bits {
+        let mut bits = [0; WORDS];
+        let (mut kept, mut budget) = (0, SEARCH);
+        for i in 0..waits.len() {
+            let before = waits[i].0;
+            let distance = node - before;
+            let implied = if distance <= WINDOW {
+                let at = distance - 1;
+                bits[at as usize / 64] >> (at % 64) & 1 == 1
+            } else {
+                kept > 0 && self.is_behind(node, before, &waits[..kept], &mut budget)
+            };
+            if implied {
+                continue;
+            }
+            if distance <= WINDOW {
+                add_ancestors(&mut bits, &self.bits[(before % KEPT) as usize], distance);
+            }
+            waits[kept] = waits[i];
+            kept += 1;
         }
-        let oldest = waits.iter().map(|(n, _)| *n).min().unwrap_or(0);
-        let lowest = waits.iter().map(|(n, _)| self.level[*n as usize]).min().unwrap_or(0);
-        // Two numbers a search: one marks candidates, the next nodes that were reached.
-        self.search = self.search.wrapping_add(2);
-        if self.search < 2 {
-            self.seen.fill(0);
-            self.search = 2;
+        waits.truncate(kept);
+        bits
+    }
+
+    /// Whether one of `newer` waits for a node that is too far away for the bits.
+    fn is_behind(&mut self, node: u32, old: u32, newer: &[(u32, u32)], budget: &mut usize) -> bool {
+        let Node { level, chain, place, .. } = self.nodes[old as usize];
+        let follows = |n: &Node| n.chain == chain && n.place > place;
+        if newer.iter().any(|(n, _)| follows(&self.nodes[*n as usize])) {
+            return true;
         }
-        let (candidate, reached) = (self.search, self.search + 1);
         self.queue.clear();
-        waits.sort_unstable_by_key(|(n, _)| std::cmp::Reverse(*n));
-        for (node, _) in waits.iter() {
-            self.seen[*node as usize] = candidate;
-            self.queue.push(*node);
-        }
-        let (mut at, mut left) = (0, waits.len() - 1);
-        while let Some(node) = self.queue.get(at).copied() {
+        self.queue.extend(newer.iter().map(|(n, _)| *n));
+        let mut at = 0;
+        while let Some(&next) = self.queue.get(at).filter(|_| *budget > 0) {
             at += 1;
-            for &before in self.found.row(node) {
-                let seen = self.seen[before as usize];
-                if before < oldest || seen == reached || self.level[before as usize] < lowest {
-                    continue;
+            *budget -= 1;
+            if next - old <= WINDOW && node - next <= KEPT {
+                let k = next - old - 1;
+                if self.bits[(next % KEPT) as usize][k as usize / 64] >> (k % 64) & 1 == 1 {
+                    return true;
                 }
-                self.seen[before as usize] = reached;
-                if seen == candidate {
-                    // It is in the queue already.
-                    left -= 1;
-                } else {
-                    self.queue.push(before);
-                }
+                continue;
             }
-            budget = budget.saturating_sub(1);
-            if left == 0 || budget == 0 {
-                break;
+            for &before in self.found.row(next) {
+                if before == old {
+                    return true;
+                }
+                // A joint's level is that of what it waits for, so equal levels may follow each other.
+                let n = &self.nodes[before as usize];
+                if before > old && n.level >= level {
+                    if follows(n) {
+                        return true;
+                    }
+                    if self.queue.len() < 2 * SEARCH {
+                        self.queue.push(before);
+                    }
+                }
             }
         }
-        waits.retain(|(n, _)| self.seen[*n as usize] == candidate);
+        false
     }
 
     pub(super) fn finish(self) -> Graph {
-        Graph::new(self.commands, self.level, self.needed, self.causes)
+        let level = self.nodes.iter().map(|n| n.level).collect();
+        Graph::new(self.commands, level, self.needed, self.causes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ancestors_are_shifted_over_all_words() {
+        for distance in [1, 2, 63, 64, 65, 127, 128, 700, WINDOW - 1, WINDOW] {
+            for ancestor in [1, 2, 63, 64, 65, 300, WINDOW - 1, WINDOW] {
+                let mut of = [0; WORDS];
+                of[(ancestor as usize - 1) / 64] |= 1 << ((ancestor - 1) % 64);
+                let mut bits = [0; WORDS];
+                add_ancestors(&mut bits, &of, distance);
+                let set: Vec<u32> = (1..=WINDOW)
+                    .filter(|k| bits[(*k as usize - 1) / 64] >> ((k - 1) % 64) & 1 == 1)
+                    .collect();
+                let mut wanted = vec![distance];
+                wanted.extend(Some(distance + ancestor).filter(|k| *k <= WINDOW));
+                assert_eq!(set, wanted, "{ancestor} before {distance}");
+            }
+        }
     }
 }

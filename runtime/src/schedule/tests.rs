@@ -70,10 +70,10 @@ fn random_list(random: &mut Random, shape: &Shape, many: u32) -> (Graph, Vec<Pla
         Span { resource: random.below(shape.resources) as u32, start, end }
     };
     for a in 0..shape.arrays as usize {
-        scheduler.array(slots);
+        scheduler.array();
         for (place, member) in members[a].iter_mut().enumerate().take(2) {
             *member = Some(span(random));
-            scheduler.set_member(a as u32, place, *member);
+            scheduler.set_member(a as u32, place as u64, *member);
         }
     }
     for _ in 0..shape.commands {
@@ -91,7 +91,7 @@ fn random_list(random: &mut Random, shape: &Shape, many: u32) -> (Graph, Vec<Pla
             let place = random.below(slots as u64) as usize;
             let member = (!random.chance(25)).then(|| span(random));
             members[array][place] = member;
-            scheduler.set_member(array as u32, place, member);
+            scheduler.set_member(array as u32, place as u64, member);
             continue;
         }
         let (mut accesses, mut touches) = (Vec::new(), Vec::new());
@@ -264,4 +264,71 @@ fn a_constant_of_long_ago_costs_nothing() {
     }
     let graph = scheduler.finish();
     assert_eq!(graph.edges(), 10_000);
+}
+
+/// Nanoseconds that this thread has run, so that other programs do not count; where the system does not say, time goes by.
+fn processor_time() -> u64 {
+    static START: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    let known = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let known = known.and_then(|text| text.split(' ').next()?.parse().ok());
+    known.unwrap_or_else(|| START.elapsed().as_nanos() as u64)
+}
+
+/// What a command costs, in several kinds of lists: `cargo test --release -p luisac-runtime --lib -- --ignored
+/// --nocapture a_million_commands`.
+#[test]
+#[ignore = "a measurement; it needs an optimised build"]
+fn a_million_commands() {
+    type Kind = (&'static str, u64, u64, fn(u64, &mut Random) -> Vec<Access>);
+    let kinds: [Kind; 5] = [
+        ("a frame: passes over 64 targets", 64, 1 << 20, |i, _| {
+            let span = |r: u64| Span { resource: (r % 64) as u32, start: 0, end: 1 << 20 };
+            vec![Access::Span(span(i), false), Access::Span(span(i + 1), true)]
+        }),
+        ("two reads and a write, 1,000 buffers", 1000, 1 << 20, |_, random| {
+            let mut span = || Span { resource: random.below(1000) as u32, start: 0, end: 1 << 20 };
+            vec![
+                Access::Span(span(), false),
+                Access::Span(span(), false),
+                Access::Span(span(), true),
+            ]
+        }),
+        ("tiles: 4,096 ranges of one buffer", 1, 1 << 20, |_, random| {
+            let mut span = |write| {
+                let start = random.below(4096) * 256;
+                Access::Span(Span { resource: 0, start, end: start + 256 }, write)
+            };
+            vec![span(false), span(true)]
+        }),
+        ("random ranges of 16 buffers", 16, 1 << 20, |_, random| {
+            let mut span = |write| {
+                let (start, len) = (random.below(1 << 20), 1 + random.below(1 << 14));
+                let (resource, end) = (random.below(16) as u32, (start + len).min(1 << 20));
+                Access::Span(Span { resource, start, end }, write)
+            };
+            vec![span(false), span(true)]
+        }),
+        ("independent commands", 1 << 20, 64, |i, _| {
+            vec![Access::Span(Span { resource: i as u32, start: 0, end: 64 }, true)]
+        }),
+    ];
+    for (name, resources, len, make) in kinds {
+        for n in [10_000u64, 100_000, 1_000_000] {
+            let random = &mut Random::new(7);
+            let lists: Vec<_> = (0..n).map(|i| make(i, random)).collect();
+            let start = processor_time();
+            let mut scheduler = Scheduler::default();
+            (0..resources.min(n)).for_each(|_| {
+                scheduler.resource(len);
+            });
+            lists.iter().for_each(|accesses| scheduler.command(accesses));
+            let graph = scheduler.finish();
+            let each = (processor_time() - start) as f64 / n as f64;
+            let (edges, levels) = (graph.edges() as f64 / n as f64, graph.levels().len());
+            println!(
+                "{name}: {n} commands, {each:.0} ns each, {edges:.2} edges each, {levels} levels"
+            );
+        }
+    }
 }

@@ -237,7 +237,7 @@ fn each_member(list: &Committed, kept: &[Arc<Contents>], f: &mut dyn FnMut(&Comm
         }
     };
     for ((_, write), contents) in list.arrays.iter().zip(kept) {
-        contents.slots.iter().for_each(|s| slot(s, *write));
+        contents.slots.values().for_each(|s| slot(s, *write));
     }
     for command in &list.commands {
         let Command::Update { array, changes } = command else { continue };

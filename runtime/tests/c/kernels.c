@@ -91,3 +91,47 @@ void talks(const u8 *params, const Block *block) {
     }
   }
 }
+
+/* y[i] = y[i] * 31 + x[i]: the order in which such dispatches run shows; block size 32 */
+void mix(const u8 *params, const Block *block) {
+  const struct { Buffer x, y; Dispatch dispatch; } *p = (const void *)params;
+  const u32 *in = (const u32 *)p->x.address;
+  u32 *out = (u32 *)p->y.address;
+  THREADS(32) out[x] = out[x] * 31 + in[x];
+}
+
+/* out[i] = out[i] * 31 + the sum of word i of all buffers in a bindless array that have one; block size 32 */
+void gather(const u8 *params, const Block *block) {
+  typedef struct { u64 buffer, size, image2d, image3d; } Record;
+  const struct { const Record *records; u64 slots; Buffer out; Dispatch dispatch; } *p = (const void *)params;
+  u32 *out = (u32 *)p->out.address;
+  THREADS(32) {
+    u32 sum = 0;
+    for (u64 s = 0; s < p->slots; s++)
+      if (x < p->records[s].size / 4) sum += ((const u32 *)p->records[s].buffer)[x];
+    out[x] = out[x] * 31 + sum;
+  }
+}
+
+/* Adds 1 to word i of all buffers in a bindless array that have one; block size 32 */
+void scatter(const u8 *params, const Block *block) {
+  typedef struct { u64 buffer, size, image2d, image3d; } Record;
+  const struct { const Record *records; u64 slots; Dispatch dispatch; } *p = (const void *)params;
+  THREADS(32) {
+    for (u64 s = 0; s < p->slots; s++)
+      if (x < p->records[s].size / 4) ((u32 *)p->records[s].buffer)[x] += 1;
+  }
+}
+
+/* Writes two entries to an indirect dispatch buffer: 32 * in[0] threads and 0 threads, ids 7 and 8; block size 1 */
+void plans(const u8 *params, const Block *block) {
+  typedef struct { u32 count, pad[3]; u32 entries[][8]; } Plan;
+  const struct { Buffer in; Plan *plan; u32 offset, capacity; Dispatch dispatch; } *p = (const void *)params;
+  (void)block;
+  for (u32 i = 0; i < 2 && i < p->capacity; i++) {
+    u32 *e = p->plan->entries[i];
+    e[0] = 32, e[1] = 1, e[2] = 1, e[3] = 0;
+    e[4] = i == 0 ? 32 * *(const u32 *)p->in.address : 0, e[5] = 1, e[6] = 1, e[7] = 7 + i;
+  }
+  p->plan->count = 2;
+}
