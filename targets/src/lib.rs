@@ -114,9 +114,16 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
     };
     let mut pipeline = luisac_passes::canned(&canned)?;
     pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
-    let sample = Op::ResourceQuery(ResourceQueryOp::Texture2dSample);
-    if target.supports(sample) == Support::Lowered {
-        pipeline.steps.splice(0..0, Pipeline::parse("lower_sampling")?.steps);
+    let samples = || ResourceQueryOp::ALL.iter().copied().filter(|q| q.samples());
+    let is = |q: ResourceQueryOp, support| target.supports(Op::ResourceQuery(q)) == support;
+    if samples().any(|q| is(q, Support::Lowered)) {
+        let kept = samples().filter(|&q| is(q, Support::Native)).map(ResourceQueryOp::name);
+        let kept = kept.collect::<Vec<_>>().join("|");
+        let mut lowering = Pipeline::parse("lower_sampling")?;
+        lowering.set_option("keep", &kept);
+        let after = pipeline.steps.iter().position(|step| step.is("autodiff"));
+        let at = after.map_or(0, |step| step + 1);
+        pipeline.steps.splice(at..at, lowering.steps);
     }
     if target.lanes_meet_where_paths_meet() {
         pipeline.steps.splice(0..0, Pipeline::parse("keep_waves_in_loops")?.steps);

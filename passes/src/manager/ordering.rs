@@ -43,6 +43,12 @@ pub static ORDERINGS: &[Ordering] = &[
         why: "callables of handlers hide what a gradient depends on",
     },
     Ordering {
+        first: "autodiff",
+        then: "lower_sampling",
+        unless: &[],
+        why: "a sample is constant to a gradient, but the reads and weights that replace it are not",
+    },
+    Ordering {
         first: "lower_ray_query_to_loop",
         then: "destructure_cfg",
         unless: &["restructure_cfg"],

@@ -33,6 +33,13 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether it is a pass of this name.
+    pub fn is(&self, name: &str) -> bool {
+        matches!(self, Step::Pass(call) if call.pass.name() == name)
+    }
+}
+
 /// What a round of a group must achieve for another round to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
