@@ -44,7 +44,9 @@ fn kernel(source: Source, dimensions: u32, form: usize, sampler: &str, structure
     let lanes = if n == 2 { "u32 0, u32 1" } else { "u32 0, u32 1, u32 2" };
     // A branch of no effect makes the module structured.
     let end = match structured {
-        true => "if bool true, then b1, else b2, merge b3\nb1:\n  br b3\nb2:\n  br b3\nb3:\n  return",
+        true => {
+            "if bool true, then b1, else b2, merge b3\nb1:\n  br b3\nb2:\n  br b3\nb3:\n  return"
+        }
         false => "return",
     };
     let source = format!(
