@@ -106,6 +106,9 @@ pub struct Argument {
     pub element_align: u64,
     /// What the kernel does with the resource.
     pub usage: Usage,
+    /// Whether the kernel samples the image; `ptx` kernels then take the address of a [`PtxImage`](crate::abi::PtxImage).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sampled: bool,
     /// Whether it is a captured resource rather than a declared argument.
     #[serde(default)]
     pub captured: bool,
@@ -119,6 +122,11 @@ pub struct Argument {
     /// Where the API finds the resource: see [`crate::bindings::assign`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn one() -> u64 {

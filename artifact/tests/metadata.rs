@@ -31,6 +31,7 @@ fn sample() -> Metadata {
         element_size,
         element_align,
         usage: Usage::Read,
+        sampled: false,
         captured: false,
         binding: None,
         offset: 0,
@@ -47,6 +48,7 @@ fn sample() -> Metadata {
     arguments[0].binding = Some(Binding::Buffer { handle: u64::MAX, offset: 16, size: 256 });
     arguments[0].slots = vec![slot(SlotKind::ReadOnlyBuffer, 0, 1)];
     arguments[1].name = Some("out".into());
+    arguments[0].sampled = true;
     let mut m = Metadata {
         schema: SCHEMA.into(),
         version: VERSION,

@@ -74,6 +74,7 @@ pub(crate) fn describe(
         _ => [1; 3],
     };
     let usage = argument_usage(module, id);
+    let uses = usage::argument_uses(module, id);
     let (slots, bindings) = match api.map(|api| binding_slots(module, id, layout, api)) {
         Some((slots, bindings)) => (slots, Some(bindings)),
         None => (Vec::new(), None),
@@ -86,7 +87,8 @@ pub(crate) fn describe(
         .map(|(i, (a, &offset))| {
             let usage = usage.get(i).copied().unwrap_or(Usage::ReadWrite);
             let slots = slots.get(i).cloned().unwrap_or_default();
-            Argument { slots, ..argument(&module.types, a, offset, usage) }
+            let sampled = uses.get(i).is_some_and(|u| u.sampled);
+            Argument { slots, sampled, ..argument(&module.types, a, offset, usage) }
         })
         .collect();
     Metadata {
@@ -141,6 +143,7 @@ fn argument(types: &TypeTable, a: &luisac_xir::Argument, offset: u32, usage: Usa
         element_size,
         element_align,
         usage: if kind == ArgumentKind::Value { Usage::Read } else { usage },
+        sampled: false,
         captured: a.captured,
         binding: None,
         offset,

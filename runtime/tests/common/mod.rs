@@ -72,6 +72,7 @@ pub fn argument(kind: ArgumentKind, ty: &str, element_size: u64, element_align: 
         element_size,
         element_align,
         usage: Usage::ReadWrite,
+        sampled: false,
         captured: false,
         binding: None,
         offset: 0,
