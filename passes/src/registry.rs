@@ -36,6 +36,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<slp_vectorization::SlpVectorization>(),
     Pass::function::<fuse_consecutive_buffer_reads::FuseConsecutiveBufferReads>(),
     Pass::function::<lower_math::LowerMath>(),
+    Pass::module::<outline_math::OutlineMath>(),
     Pass::module::<lower_sampling::LowerSampling>(),
     Pass::function::<lower_bounds::LowerBounds>(),
     Pass::function::<edge_cases::LowerEdgeCases>(),

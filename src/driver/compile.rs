@@ -172,6 +172,7 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
             &EmitOptions {
                 math: options.math,
                 opt_level: options.opt_level,
+                bounds: options.bounds,
                 ..EmitOptions::new(choice.detail.as_str())
             },
         ),

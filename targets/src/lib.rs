@@ -54,6 +54,10 @@ pub trait Target: Send + Sync {
     fn lanes_meet_where_paths_meet(&self) -> bool {
         false
     }
+    /// Passes that follow the canned pipeline, as a pipeline's text; none if empty.
+    fn last_passes(&self, _options: &EmitOptions) -> String {
+        String::new()
+    }
     /// Whether the target holds an operation.
     fn supports(&self, op: Op) -> Support;
     /// Whether an operation on floats of this kind is left to the target, for a canonical detail; every other one is for
@@ -90,6 +94,7 @@ pub fn targets() -> &'static [&'static dyn Target] {
         #[cfg(feature = "llvm")]
         &llvm::cpu::Cpu,
         &clike::hlsl::Hlsl,
+        &clike::msl::Msl,
         #[cfg(feature = "dxil")]
         &dxil::Dxil,
     ]
@@ -113,6 +118,11 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
         native: Vec::new(),
     };
     let mut pipeline = luisac_passes::canned(&canned)?;
+    let last = target.last_passes(options);
+    if !last.is_empty() {
+        pipeline.steps.extend(Pipeline::parse(&last)?.steps);
+    }
+    // Options that the text sets stay.
     pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
     let samples = || ResourceQueryOp::ALL.iter().copied().filter(|q| q.samples());
     let is = |q: ResourceQueryOp, support| target.supports(Op::ResourceQuery(q)) == support;

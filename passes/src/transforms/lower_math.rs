@@ -35,7 +35,7 @@ counters! {
 }
 
 /// The operations that stay by default: rounding, and what hardware with floats has.
-fn usual_natives() -> NativeSet {
+pub(super) fn usual_natives() -> NativeSet {
     let usual = "ceil|copysign|floor|fma.f32|fma.f64|rint|round|trunc";
     NativeSet::parse(usual).unwrap_or_default()
 }
@@ -47,6 +47,11 @@ options! {
         native: NativeSet = usual_natives(),
             "operations that stay";
     }
+}
+
+/// Whether an operation on floats that is no formula is lowered.
+pub(super) fn is_function(op: ArithmeticOp) -> bool {
+    Form::of(op).is_some()
 }
 
 /// The pass.

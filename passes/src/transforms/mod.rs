@@ -42,6 +42,7 @@ pub(crate) mod lower_sampling;
 pub(crate) mod mem2reg;
 mod native_set;
 pub(crate) mod outline;
+pub(crate) mod outline_math;
 pub(crate) mod phi_cleanup;
 pub(crate) mod promote_ref_arg;
 pub(crate) mod ray_query;

@@ -117,6 +117,9 @@ impl FnEmit<'_, '_> {
             (Language::Hlsl, 1) => Scalar::U32,
             _ => unsigned(scalar),
         };
+        if let Some(inner) = &a.unsigned {
+            return (**inner).clone();
+        }
         if wide == scalar || (language.is_widened(scalar) && scalar == Scalar::U8) {
             return a.clone();
         }
@@ -138,7 +141,9 @@ impl FnEmit<'_, '_> {
         let dim = if self.cx.types.is_vector(ty) { self.cx.types.dim(ty) } else { 1 };
         let is_small = self.cx.language == Language::Msl && scalar.size() < 4 && dim == 1;
         if scalar.is_signed() || is_small {
-            return Expr::call(&self.cx.language.vector(scalar, dim), &[a]);
+            let inner = Some(Box::new(a.clone()));
+            let made = Expr::call(&self.cx.language.vector(scalar, dim), &[a]);
+            return Expr { unsigned: inner.filter(|i| i.is_short()), ..made };
         }
         a
     }

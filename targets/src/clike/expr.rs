@@ -30,6 +30,8 @@ pub struct Expr {
     pub rounds: bool,
     /// Operators on top of each other.
     pub depth: u16,
+    /// The unsigned number that this is a conversion of.
+    pub unsigned: Option<Box<Expr>>,
 }
 
 /// Longest text and deepest nest of an expression within another one.
@@ -39,7 +41,7 @@ const DEEPEST: u16 = 12;
 impl Expr {
     /// Something that needs no parentheses and no new name.
     pub fn atom(text: impl Into<String>) -> Expr {
-        Expr { text: text.into(), prec: Prec::Atom, reads: false, rounds: false, depth: 0 }
+        Expr { text: text.into(), prec: Prec::Atom, reads: false, rounds: false, depth: 0, unsigned: None }
     }
 
     /// The text, in parentheses if it binds less strongly than `prec`.
@@ -78,6 +80,7 @@ impl Expr {
         let clear = match prec {
             Prec::BitAnd | Prec::BitXor | Prec::BitOr | Prec::Shift => Prec::Unary,
             Prec::LogicalOr => Prec::BitOr,
+            Prec::Equality => Prec::Shift,
             _ => prec,
         };
         let chain = matches!(prec, Prec::BitAnd | Prec::BitXor | Prec::BitOr | Prec::LogicalOr);

@@ -112,9 +112,9 @@ impl<'e, 'a> FnEmit<'e, 'a> {
         let mut roots: FxHashMap<u32, String> = FxHashMap::default();
         for (i, argument) in self.func.arguments.iter().enumerate() {
             let class = self.form.classes.get(i).cloned().unwrap_or(Class::Value);
-            let fallback = if argument.kind == ArgumentKind::Resource { "buffer_" } else { "x" };
-            let wish = argument.name.as_deref().unwrap_or(fallback);
-            let name = self.names.fresh(wish, fallback);
+            let fallback = super::fallback_name(argument, self.cx.types, i);
+            let wish = argument.name.as_deref().unwrap_or(&fallback);
+            let name = self.names.fresh(wish, &fallback);
             self.resources.push(Resource::default());
             match class {
                 Class::Value => {

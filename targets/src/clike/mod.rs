@@ -15,7 +15,7 @@ mod language;
 mod lines;
 mod literal;
 mod module;
-mod msl;
+pub mod msl;
 mod names;
 mod place;
 mod plan;
@@ -23,8 +23,9 @@ mod resources;
 mod scopes;
 
 use luisac_artifact::bindings::Api;
-use luisac_artifact::metadata::Metadata;
+use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};
 use luisac_ast::diagnostic::Diagnostic;
+use luisac_ast::types::{TypeKind, TypeTable};
 use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp};
 use luisac_xir::{FunctionId, InstId, Module, Op};
 use rustc_hash::FxHashMap;
@@ -41,6 +42,29 @@ pub type Emit<T> = Result<T, Box<Diagnostic>>;
 
 /// Most bytes of local variables of one function: what all threads of a device together hold must stay possible.
 const MAX_LOCAL_BYTES: u64 = 256 * 1024;
+
+/// The name of an argument that has none.
+fn fallback_name(argument: &luisac_xir::Argument, types: &TypeTable, position: usize) -> String {
+    let kind = match types.kind(argument.ty) {
+        TypeKind::Buffer { .. } => "buffer",
+        TypeKind::Texture { .. } => "image",
+        TypeKind::BindlessArray => "slots",
+        _ => "arg",
+    };
+    format!("{kind}{position}")
+}
+
+/// The passes that bring structured code into the form that this emitter takes: mathematics as callables, checked indices, and no operand
+/// that the languages leave open. `exact` names operations that the language defines as we do.
+fn last_passes(exact: &str, options: &EmitOptions) -> String {
+    let fast = options.math == MathMode::Fast;
+    let bounds = match options.bounds {
+        BoundsMode::Off => "",
+        BoundsMode::Clamp => "lower_bounds{mode=clamp,images=false},",
+        BoundsMode::Trap => "lower_bounds{mode=trap,images=false},",
+    };
+    format!("outline_math{{fast_math={fast}}},{bounds}lower_edge_cases{{native={exact},fast_math={fast}}},dce")
+}
 
 /// Whether a language holds an operation.
 fn supports(language: Language, op: Op) -> Support {

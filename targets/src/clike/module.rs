@@ -65,6 +65,10 @@ pub struct ModuleEmit<'a> {
     helper_text: String,
     /// Resources, and variables of the block.
     pub globals: String,
+    /// Parameters of the entry, where resources are parameters.
+    pub entry_parameters: Vec<String>,
+    /// Whether types lie in memory as they are in registers.
+    pub plain: FxHashMap<TypeId, bool>,
 }
 
 impl<'a> ModuleEmit<'a> {
@@ -105,6 +109,8 @@ impl<'a> ModuleEmit<'a> {
             helpers: FxHashSet::default(),
             helper_text: String::new(),
             globals: String::new(),
+            entry_parameters: Vec::new(),
+            plain: FxHashMap::default(),
         };
         cx.names.reserve(&crate::metadata::entry_symbol(&module.functions[kernel]));
         cx.declare_all()?;

@@ -189,11 +189,12 @@ pub fn resources(cx: &mut ModuleEmit<'_>) -> Vec<(Class, Resource)> {
         }
         let need =
             cx.needs.get(&cx.kernel).and_then(|n| n.arguments.get(i)).copied().unwrap_or_default();
-        let wish = argument.name.as_deref().unwrap_or("buffer_").to_string();
+        let fallback = super::fallback_name(argument, cx.types, i);
+        let wish = argument.name.as_deref().unwrap_or(&fallback).to_string();
         let mut class = Class::Value;
         let mut resource = Resource::default();
         for slot in slots.get(i).into_iter().flatten() {
-            let name = cx.names.fresh(&wish, "resource");
+            let name = cx.names.fresh(&wish, &fallback);
             let index = slot.index;
             let (ty, letter) = match slot.kind {
                 SlotKind::StorageBuffer => ("RWByteAddressBuffer".to_string(), 'u'),
@@ -272,7 +273,8 @@ pub fn head(f: &mut FnEmit<'_, '_>) -> Emit<String> {
         }
         let offset = f.cx.layout.offsets.get(i).copied().unwrap_or(0);
         let text = memory::parameter(f.cx, argument.ty, offset);
-        let name = f.names.fresh(argument.name.as_deref().unwrap_or("x"), "x");
+        let fallback = super::fallback_name(argument, f.cx.types, i);
+        let name = f.names.fresh(argument.name.as_deref().unwrap_or(&fallback), &fallback);
         let ty = f.cx.type_name(argument.ty);
         f.lines.push(format!("const {ty} {name} = {text};"));
         f.bind(argument.value, Expr::atom(name));

@@ -8,7 +8,7 @@ use luisac_xir::op::ArithmeticOp as A;
 use luisac_xir::{FunctionId, Module, Op};
 
 use crate::clike::language::Language;
-use crate::clike::{Emit, module_text, supports};
+use crate::clike::{Emit, last_passes, module_text, supports};
 use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
 
 /// The target.
@@ -39,6 +39,9 @@ impl Target for Hlsl {
     }
     fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode, _detail: &str) -> bool {
         keeps_native(op, scalar, math)
+    }
+    fn last_passes(&self, options: &EmitOptions) -> String {
+        last_passes("floor|ceil|trunc|rint|abs.f16|abs.f32|abs.f64", options)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
         let detail = detail.unwrap_or(MODELS[0]);
@@ -86,8 +89,6 @@ pub fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
         | A::Abs
         | A::Min
         | A::Max
-        | A::Clamp
-        | A::Saturate
         | A::Isinf
         | A::Isnan => true,
         // Direct3D has these for single and half only.

@@ -1,0 +1,125 @@
+//! The target `msl`.
+
+use luisac_artifact::bindings::Api;
+use luisac_artifact::metadata::MathMode;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::types::Scalar;
+use luisac_xir::op::ArithmeticOp as A;
+use luisac_xir::{FunctionId, Module, Op};
+
+use crate::clike::language::Language;
+use crate::clike::{Emit, last_passes, module_text, supports};
+use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+
+/// The target.
+pub struct Msl;
+
+/// Details: versions of the language.
+const VERSIONS: &[&str] = &["3.1", "3.0", "3.2"];
+
+/// Most bytes of shared memory of a block.
+const SHARED_LIMIT: u64 = 32 * 1024;
+
+impl Target for Msl {
+    fn name(&self) -> &'static str {
+        "msl"
+    }
+    fn summary(&self) -> &'static str {
+        "Metal's shading language"
+    }
+    fn details(&self) -> &'static [&'static str] {
+        VERSIONS
+    }
+    fn form(&self) -> InputForm {
+        InputForm { structured: true, phis: false, scalarised: false }
+    }
+    fn supports(&self, op: Op) -> Support {
+        supports(Language::Msl, op)
+    }
+    fn keeps_native(&self, op: A, _scalar: Scalar, math: MathMode, _detail: &str) -> bool {
+        keeps_native(op, math)
+    }
+    fn last_passes(&self, options: &EmitOptions) -> String {
+        let exact = "floor|ceil|trunc|rint|round|copysign|abs.f16|abs.f32|clz|ctz|popcount|reverse";
+        last_passes(exact, options)
+    }
+    fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
+        let detail = detail.unwrap_or(VERSIONS[0]);
+        match VERSIONS.contains(&detail) {
+            true => Ok(detail.to_string()),
+            false => Err(Diagnostic::error(
+                errors::UNKNOWN_DETAIL,
+                format!("`msl` has no version `{detail}`"),
+            )
+            .with_help(format!("the versions are {}", VERSIONS.join(", ")))),
+        }
+    }
+    fn emit(
+        &self,
+        module: &Module,
+        kernel: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<Artifact, Diagnostics> {
+        emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
+    }
+}
+
+/// Operations on floats that Metal holds exactly, or fast within the bounds of the documentation.
+fn keeps_native(op: A, math: MathMode) -> bool {
+    match op {
+        A::UnaryMinus
+        | A::BinaryAdd
+        | A::BinarySub
+        | A::BinaryMul
+        | A::BinaryDiv
+        | A::BinaryLess
+        | A::BinaryGreater
+        | A::BinaryLessEqual
+        | A::BinaryGreaterEqual
+        | A::BinaryEqual
+        | A::BinaryNotEqual
+        | A::Select
+        | A::Abs
+        | A::Min
+        | A::Max
+        | A::Isinf
+        | A::Isnan
+        | A::Floor
+        | A::Ceil
+        | A::Trunc
+        | A::Rint
+        | A::Round
+        | A::Sqrt
+        | A::Fma
+        | A::Copysign => true,
+        A::Rsqrt | A::Exp2 | A::Log2 => math == MathMode::Fast,
+        _ => false,
+    }
+}
+
+fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
+    let (made, mut metadata) = module_text(Language::Msl, module, kernel, options, Api::Metal)?;
+    if made.shared_bytes > SHARED_LIMIT {
+        return Err(Box::new(
+            Diagnostic::error(
+                errors::SHARED_MEMORY,
+                format!(
+                    "the shared variables take {} bytes, more than the {SHARED_LIMIT} that a block has",
+                    made.shared_bytes
+                ),
+            )
+            .in_function(module.functions[kernel].name.clone()),
+        ));
+    }
+    metadata.shared_bytes = made.shared_bytes as _;
+    let mut code = format!("// Metal {}", options.detail);
+    if options.math == MathMode::Precise {
+        code.push_str(", compile with -fno-fast-math");
+    }
+    code.push_str("\n\n#include <metal_stdlib>\nusing namespace metal;\n\n");
+    if options.math == MathMode::Precise {
+        code.push_str("#pragma clang fp contract(off)\n\n");
+    }
+    code.push_str(&made.code);
+    Ok(Artifact { code: code.into_bytes(), extension: "metal", metadata, texts: Vec::new() })
+}
