@@ -140,7 +140,11 @@ impl Outliner<'_> {
     }
 
     /// The callable of an operation; a new one is looked at, too.
-    fn callable(&mut self, key: &Key, pending: &mut Vec<FunctionId>) -> Result<FunctionId, Refusal> {
+    fn callable(
+        &mut self,
+        key: &Key,
+        pending: &mut Vec<FunctionId>,
+    ) -> Result<FunctionId, Refusal> {
         if let Some(&known) = self.made.get(key) {
             return Ok(known);
         }
@@ -195,10 +199,8 @@ impl Outliner<'_> {
             Scalarizer::run(&mut cx, &())?;
             return Ok(());
         }
-        let options = MathOptions {
-            fast_math: self.options.fast_math,
-            native: self.options.native.clone(),
-        };
+        let options =
+            MathOptions { fast_math: self.options.fast_math, native: self.options.native.clone() };
         LowerMath::run(&mut cx, &options)?;
         RestructureCfg::run(&mut cx, &())?;
         Ok(())
@@ -226,8 +228,7 @@ fn lane_key(key: &Key, types: &TypeTable) -> Option<Key> {
 
 /// Calls the function of a lane for each lane.
 fn by_lanes(function: &mut Function, types: &TypeTable, key: &Key, lane: &Key, callee: FunctionId) {
-    let args: Vec<(ValueId, TypeId)> =
-        function.arguments.iter().map(|a| (a.value, a.ty)).collect();
+    let args: Vec<(ValueId, TypeId)> = function.arguments.iter().map(|a| (a.value, a.ty)).collect();
     let entry = function.append_block();
     let mut builder = Builder::at_end(function, types, entry);
     let mut lanes = Vec::new();

@@ -211,6 +211,19 @@ impl FnEmit<'_, '_> {
         ty: TypeId,
         args: &[Expr],
     ) -> Emit<()> {
+        if self.cx.language == Language::Hlsl
+            && scalar == Scalar::U32
+            && let (A::Clz | A::Ctz, [word]) = (op, args)
+        {
+            // Of a word that is not zero: HLSL gives the place of a bit.
+            let place = if op == A::Clz { "firstbithigh" } else { "firstbitlow" };
+            let place = Expr::call(place, std::slice::from_ref(word));
+            let made = match op {
+                A::Clz => Expr::binary("-", Prec::Add, &Expr::atom("31u"), &place),
+                _ => place,
+            };
+            return self.define(inst, made);
+        }
         let Some(name) = self.function_name(op, scalar) else {
             return Err(self.refused(luisac_xir::Op::Arithmetic(op)));
         };
@@ -231,7 +244,10 @@ impl FnEmit<'_, '_> {
 
     fn function_name(&self, op: A, scalar: Scalar) -> Option<&'static str> {
         let (hlsl, msl) = match op {
+            A::Abs if scalar.is_float() => ("abs", "fabs"),
             A::Abs => ("abs", "abs"),
+            A::Round => ("", "round"),
+            A::Copysign => ("", "copysign"),
             A::Min => ("min", "min"),
             A::Max => ("max", "max"),
             A::Clamp => ("clamp", "clamp"),
@@ -297,6 +313,11 @@ impl FnEmit<'_, '_> {
             return Expr::binary("!=", Prec::Equality, &value, &zero);
         }
         let name = language.vector(to, dim);
+        if to == Scalar::F16 && from.is_int() && from.size() > 1 {
+            // Through `float`, which is exact up to where halves end; what is larger would be left open.
+            let single = Expr::call(&language.vector(Scalar::F32, dim), &[value]);
+            return Expr::call(&name, &[single]);
+        }
         if !language.is_widened(to) {
             return match language.scalar(from) == language.scalar(to) {
                 true => value,

@@ -41,7 +41,14 @@ const DEEPEST: u16 = 12;
 impl Expr {
     /// Something that needs no parentheses and no new name.
     pub fn atom(text: impl Into<String>) -> Expr {
-        Expr { text: text.into(), prec: Prec::Atom, reads: false, rounds: false, depth: 0, unsigned: None }
+        Expr {
+            text: text.into(),
+            prec: Prec::Atom,
+            reads: false,
+            rounds: false,
+            depth: 0,
+            unsigned: None,
+        }
     }
 
     /// The text, in parentheses if it binds less strongly than `prec`.

@@ -344,7 +344,9 @@ impl<'e, 'a> FnEmit<'e, 'a> {
     /// Gives an index a name.
     pub fn name_index(&mut self, text: Expr) -> Emit<Expr> {
         let name = self.names.fresh("index", "index");
-        self.lines.push(format!("uint {name} = uint({});", text.text));
+        let is_word = text.text.starts_with("uint(");
+        let text = if is_word { text } else { Expr::call("uint", &[text]) };
+        self.lines.push(format!("uint {name} = {};", text.text));
         Ok(Expr::atom(name))
     }
 

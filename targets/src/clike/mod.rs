@@ -63,7 +63,9 @@ fn last_passes(exact: &str, options: &EmitOptions) -> String {
         BoundsMode::Clamp => "lower_bounds{mode=clamp,images=false},",
         BoundsMode::Trap => "lower_bounds{mode=trap,images=false},",
     };
-    format!("outline_math{{fast_math={fast}}},{bounds}lower_edge_cases{{native={exact},fast_math={fast}}},dce")
+    format!(
+        "outline_math{{fast_math={fast}}},{bounds}lower_edge_cases{{native={exact},fast_math={fast}}},dce"
+    )
 }
 
 /// Whether a language holds an operation.
@@ -124,12 +126,27 @@ fn module_text(
 ) -> Emit<(ModuleText, Metadata)> {
     crate::check_externals(module, kernel)?;
     check_operations(language, module, kernel)?;
-    let layout = crate::metadata::param_layout(&module.types, &module.functions[kernel], false)?;
-    let places = crate::metadata::binding_slots(module, kernel, &layout, api);
+    let logged = crate::log::lower_log(module, kernel)?;
+    let function = &module.functions[kernel];
+    let mut layout = crate::metadata::param_layout(&module.types, function, logged.has_log)?;
+    let mut places = crate::metadata::binding_slots(module, kernel, &layout, api);
     let name = if language == Language::Hlsl { "hlsl" } else { "msl" };
-    let metadata =
-        crate::metadata::describe(module, kernel, &layout, Vec::new(), name, options, Some(api));
-    let mut cx = ModuleEmit::new(language, module, kernel, options, layout, places)?;
+    let metadata = crate::metadata::describe(
+        module,
+        kernel,
+        &layout,
+        logged.formats,
+        name,
+        options,
+        Some(api),
+    );
+    if let Some(offset) = layout.log {
+        // The log and its capacity are arguments behind those of the input.
+        layout.offsets.extend([offset, offset]);
+        places.0.extend([places.1.log.into_iter().collect(), Vec::new()]);
+    }
+    let module = &*logged.module;
+    let mut cx = ModuleEmit::new(language, module, logged.kernel, options, layout, places)?;
     let code = functions(&mut cx)?;
     let mut text = String::new();
     for part in cx.head() {

@@ -264,7 +264,13 @@ impl<'a> ModuleEmit<'a> {
 
     /// The name of a type in registers.
     pub fn type_name(&self, ty: TypeId) -> String {
-        self.type_names.get(&ty).cloned().unwrap_or_else(|| "void".to_string())
+        match self.types.kind(ty) {
+            TypeKind::Scalar(s) | TypeKind::Vector { elem: s, .. } => {
+                self.language.vector(*s, self.types.dim(ty))
+            }
+            TypeKind::Matrix { dim } => format!("float{dim}x{dim}"),
+            _ => self.type_names.get(&ty).cloned().unwrap_or_else(|| "void".to_string()),
+        }
     }
 
     /// Whether a value of this type holds floats.

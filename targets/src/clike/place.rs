@@ -126,7 +126,9 @@ impl FnEmit<'_, '_> {
         let Some((&base, indices)) = args.split_first() else {
             return Err(internal("a gep without a base"));
         };
-        let Some(result) = self.func.result(inst) else { return Ok(()) };
+        let Some(result) = self.func.result(inst).filter(|&r| self.func.has_uses(r)) else {
+            return Ok(());
+        };
         let mut path = self.place(base)?;
         let mut ty = self.func.value_type(base);
         for &index in indices {

@@ -52,6 +52,7 @@ impl FnEmit<'_, '_> {
         let plain = need.reads || need.writes;
         match class {
             Class::Buffer { writable } => {
+                let plain = plain || need.samples;
                 resource.writable = *writable;
                 let ty = match self.cx.language {
                     Language::Hlsl => hlsl::buffer_type(*writable).to_string(),
@@ -109,7 +110,7 @@ impl FnEmit<'_, '_> {
         let mut push = |text: &str| texts.push(Expr::atom(text.to_string()));
         match class {
             Class::Buffer { .. } => {
-                if plain {
+                if plain || need.samples {
                     push(&resource.handle);
                 }
                 if need.size {

@@ -78,14 +78,18 @@ fn stepped(place: &Expr, step: &Step) -> Expr {
 }
 
 /// A component of a vector has no address, but the vector has.
-fn component(f: &mut FnEmit<'_, '_>, space: &str, vector: &Expr, inner: TypeId, step: &Step) -> Expr {
+fn component(
+    f: &mut FnEmit<'_, '_>,
+    space: &str,
+    vector: &Expr,
+    inner: TypeId,
+    step: &Step,
+) -> Expr {
     let ty = f.cx.type_name(inner);
     let index = match step {
-        Step::Known(known) => ["x", "y", "z", "w"]
-            .iter()
-            .position(|c| known.ends_with(c))
-            .unwrap_or(0)
-            .to_string(),
+        Step::Known(known) => {
+            ["x", "y", "z", "w"].iter().position(|c| known.ends_with(c)).unwrap_or(0).to_string()
+        }
         Step::Index { index, .. } => index.at(Prec::Multiply),
     };
     let text = format!("reinterpret_cast<{space} {ty}*>(&{}) + {index}", vector.text);
@@ -157,9 +161,9 @@ fn by_exchange(name: &str, op: AtomicOp, scalar: Scalar, ty: &str, space: &str) 
             "    ulong address = reinterpret_cast<ulong>(p);\n    uint shift = uint(address & 3ul) * 8u;\n    \
              {space} atomic_uint* word = reinterpret_cast<{space} atomic_uint*>(address & ~3ul);\n"
         ),
-        false => format!(
-            "    {space} atomic_uint* word = reinterpret_cast<{space} atomic_uint*>(p);\n"
-        ),
+        false => {
+            format!("    {space} atomic_uint* word = reinterpret_cast<{space} atomic_uint*>(p);\n")
+        }
     };
     let decode = match small {
         true => format!("as_type<{ty}>({bits}(seen >> shift))"),
@@ -187,7 +191,8 @@ fn by_exchange(name: &str, op: AtomicOp, scalar: Scalar, ty: &str, space: &str) 
         AtomicOp::FetchMin => "min(old, v)".to_string(),
         AtomicOp::FetchMax => "max(old, v)".to_string(),
     };
-    let more = if op == AtomicOp::CompareExchange { format!(", {ty} desired") } else { String::new() };
+    let more =
+        if op == AtomicOp::CompareExchange { format!(", {ty} desired") } else { String::new() };
     format!(
         "{ty} {name}({space} {ty}* p, {ty} v{more}) {{\n{word}    uint seen = atomic_load_explicit(word, {RELAXED});\n    \
          while (true) {{\n        {ty} old = {decode};\n        {ty} next = {next};\n        \

@@ -182,13 +182,7 @@ fn slot(f: &mut FnEmit<'_, '_>, array: ValueId, index: ValueId) -> Emit<Expr> {
 }
 
 /// An element of the buffer of a slot, as something that has an address.
-fn slot_element(
-    f: &mut FnEmit<'_, '_>,
-    slot: &Expr,
-    index: Expr,
-    ty: TypeId,
-    bytes: bool,
-) -> Expr {
+fn slot_element(f: &mut FnEmit<'_, '_>, slot: &Expr, index: Expr, ty: TypeId, bytes: bool) -> Expr {
     let memory = memory_type(f.cx, ty);
     let buffer = slot.postfix(".buffer");
     if bytes {
@@ -262,8 +256,7 @@ pub fn bindless_query(f: &mut FnEmit<'_, '_>, inst: InstId, op: Q) -> Emit<()> {
     let size = slot.postfix(".size");
     let text = match op {
         Q::BindlessBufferSize | Q::BindlessByteBufferSize => {
-            let size =
-                Expr::binary("&", Prec::BitAnd, &size, &Expr::atom("0xfffffffffffful"));
+            let size = Expr::binary("&", Prec::BitAnd, &size, &Expr::atom("0xfffffffffffful"));
             match rest.first() {
                 Some(&stride) => {
                     let stride = f.value(stride)?;

@@ -58,9 +58,7 @@ pub fn memory_type(cx: &mut ModuleEmit<'_>, ty: TypeId) -> String {
         TypeKind::Vector { elem, dim } => {
             let scalar = cx.language.scalar(elem);
             let name = format!("lc_{scalar}{dim}_memory");
-            cx.helper(&name, |_| {
-                format!("struct alignas(16) {name} {{ {scalar} at[4]; }};\n")
-            });
+            cx.helper(&name, |_| format!("struct alignas(16) {name} {{ {scalar} at[4]; }};\n"));
             name
         }
         kind => {
@@ -85,7 +83,8 @@ fn declare(cx: &mut ModuleEmit<'_>, ty: TypeId, kind: &TypeKind, name: &str) -> 
         }
     }
     let size = cx.types.size(ty);
-    let _ = writeln!(text, "}};\nstatic_assert(sizeof({name}) == {size}, \"the layout of {name}\");");
+    let _ =
+        writeln!(text, "}};\nstatic_assert(sizeof({name}) == {size}, \"the layout of {name}\");");
     text
 }
 

@@ -29,17 +29,131 @@ pub use wave::thread_group;
 
 /// Words that MSL reserves beside the common ones, and names of its library that our text uses.
 pub const WORDS: &[&str] = &[
-    "access", "address", "alignas", "array", "array_ref", "as_type", "atomic", "atomic_bool", "atomic_float", "atomic_int", "atomic_uint",
-    "atomic_ulong", "bias", "char16_t", "char32_t", "clz", "component", "coord", "copysign", "ctz", "depth2d", "discard_fragment",
-    "fast", "filter", "fmax", "fmin", "fmod", "gradient2d", "gradient3d", "kernel", "level", "matrix", "max_anisotropy", "memory_order",
-    "memory_order_relaxed", "mem_flags", "metal", "mesh", "min_lod_clamp", "mip_filter", "object_data", "packed_float3", "patch_control_point",
-    "popcount", "ptrdiff_t", "ray_data", "reverse_bits", "sampler", "simd_all", "simd_any", "simd_ballot", "simd_broadcast", "simd_max",
-    "simd_min", "simd_product", "simd_shuffle", "simd_sum", "simd_vote", "simdgroup_barrier", "size_t", "texture1d", "texture2d",
-    "texture3d", "texturecube", "threadgroup", "threadgroup_barrier", "threadgroup_imageblock", "vec", "visible", "intersection",
-    "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "bool2", "bool3", "bool4", "signbit", "fabs", "fdim",
-    "sincos", "frexp", "ldexp", "modf", "nan", "powr", "tanpi", "sinpi", "cospi", "median3", "mad24", "mul24", "mulhi", "madhi", "absdiff", "addsat",
-    "subsat", "hadd", "rhadd", "rotate", "extract_bits", "insert_bits", "faceforward", "refract", "INFINITY", "NAN", "M_PI_F", "Params", "params",
-    "assert", "stage_in", "using", "char8_t", "concept", "requires", "co_await", "co_return", "co_yield", "constinit", "consteval", "bfloat",
+    "access",
+    "address",
+    "alignas",
+    "array",
+    "array_ref",
+    "as_type",
+    "atomic",
+    "atomic_bool",
+    "atomic_float",
+    "atomic_int",
+    "atomic_uint",
+    "atomic_ulong",
+    "bias",
+    "char16_t",
+    "char32_t",
+    "clz",
+    "component",
+    "coord",
+    "copysign",
+    "ctz",
+    "depth2d",
+    "discard_fragment",
+    "fast",
+    "filter",
+    "fmax",
+    "fmin",
+    "fmod",
+    "gradient2d",
+    "gradient3d",
+    "kernel",
+    "level",
+    "matrix",
+    "max_anisotropy",
+    "memory_order",
+    "memory_order_relaxed",
+    "mem_flags",
+    "metal",
+    "mesh",
+    "min_lod_clamp",
+    "mip_filter",
+    "object_data",
+    "packed_float3",
+    "patch_control_point",
+    "popcount",
+    "ptrdiff_t",
+    "ray_data",
+    "reverse_bits",
+    "sampler",
+    "simd_all",
+    "simd_any",
+    "simd_ballot",
+    "simd_broadcast",
+    "simd_max",
+    "simd_min",
+    "simd_product",
+    "simd_shuffle",
+    "simd_sum",
+    "simd_vote",
+    "simdgroup_barrier",
+    "size_t",
+    "texture1d",
+    "texture2d",
+    "texture3d",
+    "texturecube",
+    "threadgroup",
+    "threadgroup_barrier",
+    "threadgroup_imageblock",
+    "vec",
+    "visible",
+    "intersection",
+    "int8_t",
+    "uint8_t",
+    "int16_t",
+    "uint16_t",
+    "int32_t",
+    "uint32_t",
+    "int64_t",
+    "uint64_t",
+    "bool2",
+    "bool3",
+    "bool4",
+    "signbit",
+    "fabs",
+    "fdim",
+    "sincos",
+    "frexp",
+    "ldexp",
+    "modf",
+    "nan",
+    "powr",
+    "tanpi",
+    "sinpi",
+    "cospi",
+    "median3",
+    "mad24",
+    "mul24",
+    "mulhi",
+    "madhi",
+    "absdiff",
+    "addsat",
+    "subsat",
+    "hadd",
+    "rhadd",
+    "rotate",
+    "extract_bits",
+    "insert_bits",
+    "faceforward",
+    "refract",
+    "INFINITY",
+    "NAN",
+    "M_PI_F",
+    "Params",
+    "params",
+    "assert",
+    "stage_in",
+    "using",
+    "char8_t",
+    "concept",
+    "requires",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "constinit",
+    "consteval",
+    "bfloat",
 ];
 
 /// Declares the resources of the kernel: the class of each argument. The parameters of the entry wait in `globals`.
@@ -48,14 +162,22 @@ pub fn resources(cx: &mut ModuleEmit<'_>) -> Vec<(Class, Resource)> {
     let slots = cx.slots.clone();
     let mut members = String::new();
     let mut made = Vec::new();
+    let mut log_name: Option<String> = None;
     cx.entry_parameters = vec!["constant Params& params [[buffer(0)]]".to_string()];
     for (i, argument) in kernel.arguments.iter().enumerate() {
         let need =
             cx.needs.get(&cx.kernel).and_then(|n| n.arguments.get(i)).copied().unwrap_or_default();
         let fallback = super::fallback_name(argument, cx.types, i);
         let name = cx.names.fresh(argument.name.as_deref().unwrap_or(&fallback), &fallback);
-        let is_value = argument.kind != ArgumentKind::Resource
-            && slots.get(i).is_none_or(|s| s.is_empty());
+        let is_value =
+            argument.kind != ArgumentKind::Resource && slots.get(i).is_none_or(|s| s.is_empty());
+        // What the pass that lowers the log has added behind the arguments of the input.
+        let log = cx.layout.log.filter(|&o| cx.layout.offsets.get(i) == Some(&o));
+        if let Some(name) = log.filter(|_| is_value).and_then(|_| log_name.clone()) {
+            let handle = format!("uint(params.{name}.x)");
+            made.push((Class::Value, Resource { handle, ..Resource::default() }));
+            continue;
+        }
         if is_value {
             let memory = memory::memory_type(cx, argument.ty);
             let _ = writeln!(members, "    alignas(16) {memory} {name};");
@@ -94,6 +216,9 @@ pub fn resources(cx: &mut ModuleEmit<'_>) -> Vec<(Class, Resource)> {
                     resource.handle = name.clone();
                 }
             }
+        }
+        if log.is_some() {
+            log_name = Some(name.clone());
         }
         resource.size = format!("params.{name}.y");
         made.push((class, resource));

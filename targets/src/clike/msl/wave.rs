@@ -168,14 +168,24 @@ fn parts(
     let dim = f.cx.types.dim(ty);
     let column = TypeId::vector(Scalar::F32, dim);
     let columns: Vec<String> = (0..dim)
-        .map(|i| by_lanes(f, column, &Expr::atom(format!("{}[{i}]", v.at(Prec::Atom))), column, &make).text)
+        .map(|i| {
+            by_lanes(f, column, &Expr::atom(format!("{}[{i}]", v.at(Prec::Atom))), column, &make)
+                .text
+        })
         .collect();
     let text = format!("{}({})", f.cx.type_name(ty), columns.join(", "));
     Expr::made(text, Prec::Atom, [v])
 }
 
 /// Sums, products and operations on bits; integers as unsigned ones, which wrap. Of 64 bits, lane after lane.
-fn number(f: &mut FnEmit<'_, '_>, name: &str, symbol: &str, scalar: Scalar, ty: TypeId, v: &Expr) -> Expr {
+fn number(
+    f: &mut FnEmit<'_, '_>,
+    name: &str,
+    symbol: &str,
+    scalar: Scalar,
+    ty: TypeId,
+    v: &Expr,
+) -> Expr {
     if scalar.is_float() {
         return Expr::call(name, std::slice::from_ref(v));
     }
