@@ -32,6 +32,9 @@ impl Target for Dxil {
     fn keeps_native(&self, op: ArithmeticOp, scalar: Scalar, math: MathMode, detail: &str) -> bool {
         Hlsl.keeps_native(op, scalar, math, detail)
     }
+    fn last_passes(&self, options: &EmitOptions) -> String {
+        Hlsl.last_passes(options)
+    }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
         Hlsl.canonical_detail(detail)
     }
