@@ -1,0 +1,75 @@
+//! Conversions by value and by bits.
+
+use luisac_ast::types::Scalar;
+use luisac_xir::InstId;
+use luisac_xir::op::CastOp;
+use rspirv::spirv::Op;
+
+use super::function::FnEmit;
+use super::module::Id;
+use super::{Emit, internal};
+
+impl FnEmit<'_> {
+    /// A cast instruction.
+    pub fn cast(&mut self, inst: InstId, op: CastOp) -> Emit<Id> {
+        let func = self.func;
+        let operand = func.arg(inst, 0);
+        let from = self.scalar_of(operand)?;
+        let (ty, from_ty) = (func.inst(inst).ty, func.value_type(operand));
+        let id = self.value(operand)?;
+        let table = self.table();
+        let Some(to) = table.scalar_of(ty) else {
+            return Err(internal("a cast to something that is no scalar or vector"));
+        };
+        if op == CastOp::Bitwise {
+            let (result, before) = (self.ty(ty)?, self.ty(from_ty)?);
+            return Ok(if result == before { id } else { self.op(Op::Bitcast, result, &[id]) });
+        }
+        let count = u32::from(table.dim(ty));
+        let mut parts = Vec::with_capacity(count as usize);
+        for i in 0..count {
+            let part = self.component(id, from_ty, i)?;
+            parts.push(self.convert(part, from, to)?);
+        }
+        self.join(ty, &parts)
+    }
+
+    /// A scalar converted by value.
+    pub fn convert(&mut self, v: Id, from: Scalar, to: Scalar) -> Emit<Id> {
+        let ty = self.types.scalar(&mut self.m, to)?;
+        let source = self.types.scalar(&mut self.m, from)?;
+        if ty == source {
+            return Ok(v);
+        }
+        Ok(match (from, to) {
+            (_, Scalar::Bool) => {
+                let zero = self.m.null(source);
+                let op = if from.is_float() { Op::FUnordNotEqual } else { Op::INotEqual };
+                self.op(op, ty, &[v, zero])
+            }
+            (Scalar::Bool, _) => {
+                let one = match to {
+                    Scalar::F16 => 0x3c00,
+                    Scalar::F32 => 0x3f80_0000,
+                    Scalar::F64 => 0x3ff0_0000_0000_0000,
+                    _ => 1,
+                };
+                let (one, zero) = (self.scalar_constant(to, one)?, self.m.null(ty));
+                self.op(Op::Select, ty, &[v, one, zero])
+            }
+            _ if from.is_int() && to.is_int() => {
+                let extends = from.is_signed() && to.bits() > from.bits();
+                self.op(if extends { Op::SConvert } else { Op::UConvert }, ty, &[v])
+            }
+            _ if from.is_int() => {
+                let op = if from.is_signed() { Op::ConvertSToF } else { Op::ConvertUToF };
+                self.op(op, ty, &[v])
+            }
+            _ if to.is_int() => {
+                let op = if to.is_signed() { Op::ConvertFToS } else { Op::ConvertFToU };
+                self.op(op, ty, &[v])
+            }
+            _ => self.op(Op::FConvert, ty, &[v]),
+        })
+    }
+}

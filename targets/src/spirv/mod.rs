@@ -1,0 +1,246 @@
+//! Target `spirv`: compute shaders for Vulkan.
+//!
+//! A kernel becomes one function: everything is inlined, so resources are module variables and nothing passes pointers. Control flow comes
+//! structured, with phis from `-O1` on. What SPIR-V or Vulkan leave open is decided before, by passes, or here where it costs nothing:
+//! see `docs/spirv.md`.
+
+mod arithmetic;
+mod atomics;
+mod blocks;
+mod casts;
+mod composite;
+mod constants;
+mod control;
+mod function;
+mod images;
+mod interface;
+mod memory;
+mod module;
+mod plan;
+mod raw;
+mod resources;
+#[cfg(test)]
+mod tests;
+mod types;
+mod waves;
+
+use luisac_artifact::bindings::Api;
+use luisac_artifact::metadata::MathMode;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
+use luisac_ast::types::Scalar;
+use luisac_xir::op::{ArithmeticOp as A, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp};
+use luisac_xir::{FunctionId, Module, Op};
+use rspirv::spirv::ExecutionMode;
+
+use crate::{Artifact, EmitOptions, ExtraText, InputForm, Support, Target, errors};
+use function::{FnEmit, Given};
+
+/// A result, or what is wrong.
+type Emit<T> = Result<T, Box<Diagnostic>>;
+
+/// The target.
+pub struct Spirv;
+
+/// SPIR-V versions, the default first: Vulkan 1.2 takes 1.5, Vulkan 1.1 takes 1.3 (1.4 by extension), Vulkan 1.3 takes 1.6.
+const VERSIONS: [&str; 4] = ["1.5", "1.3", "1.4", "1.6"];
+
+impl Target for Spirv {
+    fn name(&self) -> &'static str {
+        "spirv"
+    }
+    fn summary(&self) -> &'static str {
+        "SPIR-V for Vulkan"
+    }
+    fn details(&self) -> &'static [&'static str] {
+        &VERSIONS
+    }
+    fn form(&self) -> InputForm {
+        InputForm { structured: true, phis: true, scalarised: true }
+    }
+    fn lanes_meet_where_paths_meet(&self) -> bool {
+        true
+    }
+    fn supports(&self, op: Op) -> Support {
+        supports(op)
+    }
+    fn keeps_native(&self, op: A, scalar: Scalar, math: MathMode, _detail: &str) -> bool {
+        keeps_native(op, scalar, math)
+    }
+    fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
+        let detail = detail.unwrap_or(VERSIONS[0]);
+        if VERSIONS.contains(&detail) {
+            return Ok(detail.to_string());
+        }
+        let text = format!("the target `spirv` has no version `{detail}`");
+        Err(Diagnostic::error(errors::UNKNOWN_DETAIL, text)
+            .with_help("the versions are 1.3, 1.4, 1.5 and 1.6"))
+    }
+    fn emit(
+        &self,
+        module: &Module,
+        kernel: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<Artifact, Diagnostics> {
+        emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
+    }
+}
+
+fn supports(op: Op) -> Support {
+    let refused = Support::Refused(errors::UNSUPPORTED_OPERATION);
+    match op {
+        Op::ResourceQuery(ResourceQueryOp::BufferDeviceAddress)
+        | Op::ResourceRead(ResourceReadOp::DeviceAddressRead)
+        | Op::ResourceWrite(ResourceWriteOp::DeviceAddressWrite) => refused,
+        Op::ResourceQuery(q) if q.samples() => Support::Native,
+        Op::ResourceQuery(
+            ResourceQueryOp::BindlessBufferSize
+            | ResourceQueryOp::BindlessByteBufferSize
+            | ResourceQueryOp::BindlessTexture2dSize
+            | ResourceQueryOp::BindlessTexture3dSize
+            | ResourceQueryOp::BindlessTexture2dSizeLevel
+            | ResourceQueryOp::BindlessTexture3dSizeLevel,
+        )
+        | Op::ResourceRead(_)
+        | Op::ResourceWrite(
+            ResourceWriteOp::BindlessBufferWrite | ResourceWriteOp::BindlessByteBufferWrite,
+        )
+        | Op::If
+        | Op::Switch
+        | Op::Loop
+        | Op::SimpleLoop
+        | Op::Break
+        | Op::Continue => Support::Native,
+        Op::Call | Op::CondBr | Op::IndexedBranch => Support::Lowered,
+        Op::ThreadGroup(ThreadGroupOp::ShaderExecutionReorder) => Support::Native,
+        op => crate::compute_core(op),
+    }
+}
+
+/// Operations on floats that SPIR-V holds exactly, or fast within the bounds of Vulkan. A fused multiply-add may be two operations there,
+/// so it is no fused one under `--math precise`.
+fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
+    match op {
+        A::UnaryMinus
+        | A::BinaryAdd
+        | A::BinarySub
+        | A::BinaryMul
+        | A::BinaryDiv
+        | A::BinaryLess
+        | A::BinaryGreater
+        | A::BinaryLessEqual
+        | A::BinaryGreaterEqual
+        | A::BinaryEqual
+        | A::BinaryNotEqual
+        | A::Select
+        | A::Abs
+        | A::Min
+        | A::Max
+        | A::Isinf
+        | A::Isnan
+        | A::Sqrt
+        | A::Ceil
+        | A::Floor
+        | A::Trunc
+        | A::Rint
+        | A::Copysign => true,
+        A::Rsqrt | A::Exp2 => math == MathMode::Fast && scalar == Scalar::F32,
+        A::Fma => math == MathMode::Fast && scalar != Scalar::F16,
+        _ => false,
+    }
+}
+
+fn minor_version(detail: &str) -> Emit<u8> {
+    let minor = detail.strip_prefix("1.").and_then(|m| m.parse().ok());
+    minor.filter(|m| (3..=6).contains(m)).ok_or_else(|| {
+        Diagnostic::error(errors::UNKNOWN_DETAIL, format!("there is no SPIR-V `{detail}`")).into()
+    })
+}
+
+fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
+    crate::check_externals(module, kernel)?;
+    let func = &module.functions[kernel];
+    let layout = crate::metadata::param_layout(&module.types, func, false)?;
+    let (slots, bindings) = crate::metadata::binding_slots(module, kernel, &layout, Api::Vulkan);
+    let given = Given {
+        xir: module,
+        kernel,
+        options,
+        layout: &layout,
+        slots: &slots,
+        bindings: &bindings,
+        minor: minor_version(&options.detail)?,
+    };
+    let mut f = FnEmit::new(&given)?;
+    let (entry, code) = f.run()?;
+    let mut metadata = crate::metadata::describe(
+        module,
+        kernel,
+        &layout,
+        Vec::new(),
+        "spirv",
+        options,
+        Some(Api::Vulkan),
+    );
+    metadata.shared_bytes = f.interface.shared_bytes;
+    metadata.features = features(&f.m);
+    for n in f.block_size() {
+        f.m.mode(ExecutionMode::LocalSize, n);
+    }
+    let too_large = f.too_large();
+    let words = f.m.finish(&metadata.entry, entry, &code).ok_or(too_large)?;
+    let mut texts = Vec::new();
+    if options.asm {
+        let text = disassemble(&words)?;
+        texts.push(ExtraText { kind: "spirv-asm", extension: "spvasm", text });
+    }
+    let code = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    Ok(Artifact { code, extension: "spv", metadata, texts })
+}
+
+/// The capabilities that not every device has, by the names of SPIR-V.
+fn features(m: &module::Module) -> Vec<String> {
+    use rspirv::spirv::Capability as C;
+    let everywhere = |c: &C| matches!(c, C::Shader | C::ImageQuery);
+    let mut names: Vec<String> =
+        m.capability_names().filter(|c| !everywhere(c)).map(|c| format!("{c:?}")).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The text of a module.
+fn disassemble(words: &[u32]) -> Emit<String> {
+    use rspirv::binary::Disassemble;
+    let module = rspirv::dr::load_words(words)
+        .map_err(|e| internal(&format!("the module cannot be read back: {e}")))?;
+    Ok(module.disassemble() + "\n")
+}
+
+fn internal(message: &str) -> Box<Diagnostic> {
+    Diagnostic::error(errors::INTERNAL, format!("the SPIR-V emitter met {message}")).into()
+}
+
+fn wrong_form(message: &str) -> Box<Diagnostic> {
+    Diagnostic::error(
+        errors::WRONG_FORM,
+        format!("the code is not in the form that `spirv` takes: {message}"),
+    )
+    .with_help("use a canned pipeline such as `@O2-structured-ssa`")
+    .into()
+}
+
+fn refused(op: Op) -> Box<Diagnostic> {
+    let name = op.sub_name().unwrap_or(op.mnemonic());
+    Diagnostic::error(
+        errors::UNSUPPORTED_OPERATION,
+        format!("the target `spirv` does not hold the operation `{name}`"),
+    )
+    .into()
+}
+
+fn type_refused(name: &str) -> Box<Diagnostic> {
+    Diagnostic::error(
+        errors::UNSUPPORTED_TYPE,
+        format!("the target `spirv` does not compute with `{name}`"),
+    )
+    .into()
+}
