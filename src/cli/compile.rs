@@ -241,6 +241,7 @@ impl Job<'_> {
         let mut emit = compile::emit_options(input, self.options, choice);
         emit.llvm_ir = wants(Emit::LlvmIr);
         emit.asm = wants(Emit::Asm);
+        emit.spirv_asm = wants(Emit::SpirvAsm);
         emit.hlsl = wants(Emit::Hlsl);
         emit.source = source;
         let key = self.key(input, choice);

@@ -268,6 +268,8 @@ pub enum Emit {
     LlvmIr,
     /// Assembly.
     Asm,
+    /// SPIR-V as text.
+    SpirvAsm,
     /// HLSL, where the target is made from it.
     Hlsl,
     /// The artifact itself, the default.
@@ -277,7 +279,7 @@ pub enum Emit {
 impl Emit {
     /// What the emitter of a target makes.
     pub fn is_code(self) -> bool {
-        matches!(self, Emit::LlvmIr | Emit::Asm | Emit::Hlsl | Emit::Artifact)
+        matches!(self, Emit::LlvmIr | Emit::Asm | Emit::SpirvAsm | Emit::Hlsl | Emit::Artifact)
     }
 }
 

@@ -15,6 +15,7 @@ mod usage;
 pub mod dxil;
 #[cfg(feature = "llvm")]
 pub mod llvm;
+pub mod spirv;
 
 pub use errors::CODES;
 pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance, Source};
@@ -97,6 +98,7 @@ pub fn targets() -> &'static [&'static dyn Target] {
         &clike::msl::Msl,
         #[cfg(feature = "dxil")]
         &dxil::Dxil,
+        &spirv::Spirv,
     ]
 }
 
@@ -113,7 +115,11 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
             OptLevel::O2 => Level::O2,
             OptLevel::O3 => Level::O3,
         },
-        form: if form.structured { TargetForm::Structured } else { TargetForm::FlatScalar },
+        form: match (form.structured, form.phis) {
+            (false, _) => TargetForm::FlatScalar,
+            (true, false) => TargetForm::Structured,
+            (true, true) => TargetForm::StructuredSsa,
+        },
         fast_math: options.math == MathMode::Fast,
         native: Vec::new(),
     };
@@ -170,11 +176,7 @@ pub fn find_target(word: &str) -> Result<(&'static dyn Target, String), Diagnost
             errors::UNKNOWN_TARGET,
             format!("there is no target `{name}` in this build"),
         )
-        .with_help(if names.is_empty() {
-            "this build has no targets: build with the feature `llvm`".to_string()
-        } else {
-            format!("the targets are {}", names.join(", "))
-        }));
+        .with_help(format!("the targets are {}", names.join(", "))));
     };
     let detail = target.canonical_detail(detail)?;
     Ok((target, detail))

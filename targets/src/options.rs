@@ -79,6 +79,8 @@ pub struct EmitOptions {
     pub llvm_ir: bool,
     /// Give assembly as a text.
     pub asm: bool,
+    /// Give the text form of SPIR-V.
+    pub spirv_asm: bool,
     /// Give the HLSL that DXIL is made from as a text.
     pub hlsl: bool,
     /// The library of DXC, instead of the one that is found.
@@ -100,6 +102,7 @@ impl EmitOptions {
             lanes: 1,
             llvm_ir: false,
             asm: false,
+            spirv_asm: false,
             hlsl: false,
             dxc: None,
             provenance: Provenance::default(),
@@ -110,7 +113,7 @@ impl EmitOptions {
 /// A further file on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraText {
-    /// As `--emit` calls it: `llvm-ir`, `asm`.
+    /// As `--emit` calls it: `llvm-ir`, `asm`, `spirv-asm`.
     pub kind: &'static str,
     /// Extension of the file's name, without a dot.
     pub extension: &'static str,

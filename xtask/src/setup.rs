@@ -27,7 +27,8 @@ const PACKAGES: [(&str, &str); 6] = [
 ];
 
 /// Debian packages that tests need, and why. Tests that need one are skipped without it.
-const TEST_PACKAGES: [(&str, &str); 2] = [
+const TEST_PACKAGES: [(&str, &str); 3] = [
+    ("spirv-tools", "`spirv-val`, to check SPIR-V in tests"),
     ("chromium", "a browser, to test the pages of reports"),
     ("chromium-driver", "what drives the browser in tests"),
 ];

@@ -2,7 +2,8 @@
 //!
 //! `@O0-flat-scalar` to `@O3-flat-scalar` bring the lowering of an AST into the form that the LLVM emitter takes
 //! ([`Requires::FLAT_SCALAR`]); LLVM's own passes follow there, hence the higher levels stay modest. `@O0-structured` to
-//! `@O3-structured` clean up and keep structured control flow. `@basic`, `@ssa`, `@post_inline_cleanup` and
+//! `@O3-structured` clean up and keep structured control flow. `@O0-structured-ssa` to `@O3-structured-ssa` optimise flat control flow
+//! and structure it again, with phis from level 1 on. `@basic`, `@ssa`, `@post_inline_cleanup` and
 //! `@post_restructure_cleanup` are the lists of those names in the specification (`passes.md` section 8.2), with folding before
 //! the identities too, so that its constants reach them. `@native_spirv`, `@metal4` and `@fallback` are the orders of those
 //! back ends (section 8.3).
@@ -28,6 +29,8 @@ pub enum TargetForm {
     FlatScalar,
     /// Structured control flow in memory form.
     Structured,
+    /// Structured control flow with phis, scalar arithmetic, mathematics lowered, no calls: SPIR-V.
+    StructuredSsa,
 }
 
 impl TargetForm {
@@ -36,6 +39,7 @@ impl TargetForm {
         match self {
             TargetForm::FlatScalar => Requires::FLAT_SCALAR,
             TargetForm::Structured => Requires::MEMORY,
+            TargetForm::StructuredSsa => Requires::STRUCTURED_SCALAR,
         }
     }
 }
@@ -56,6 +60,7 @@ pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
     let form = match options.form {
         TargetForm::FlatScalar => "flat-scalar",
         TargetForm::Structured => "structured",
+        TargetForm::StructuredSsa => "structured-ssa",
     };
     let mut pipeline = Pipeline::parse(&format!("@{:?}-{form}", options.level))?;
     if options.fast_math {
@@ -72,6 +77,17 @@ pub fn canned(options: &Canned) -> Result<Pipeline, Diagnostic> {
 macro_rules! flat {
     () => {
         "autodiff,destructure_cfg,inline{inline_all=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,\
+         const_fold,simplify_libcalls,algebraic_simplify,phi_cleanup,simplify_cfg,gvn,local_store_forward,\
+         local_load_elimination,dead_store_elimination,dce,sroa,mem2reg,scalarizer,const_fold,algebraic_simplify,sccp,cvp,\
+         phi_cleanup,simplify_cfg,reassociate,gvn"
+    };
+}
+
+/// What `-O2` and `-O3` have in common for targets with structured control flow, phis and no calls: as `flat!`, with everything
+/// inlined.
+macro_rules! flat_without_calls {
+    () => {
+        "autodiff,destructure_cfg,inline{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,\
          const_fold,simplify_libcalls,algebraic_simplify,phi_cleanup,simplify_cfg,gvn,local_store_forward,\
          local_load_elimination,dead_store_elimination,dce,sroa,mem2reg,scalarizer,const_fold,algebraic_simplify,sccp,cvp,\
          phi_cleanup,simplify_cfg,reassociate,gvn"
@@ -117,6 +133,29 @@ pub static CANS: &[(&str, &str)] = &[
     (
         "O3-flat-scalar",
         concat!(flat!(), ",licm,dce,lower_math,const_fold,algebraic_simplify,gvn,dce"),
+    ),
+    (
+        "O0-structured-ssa",
+        "autodiff,destructure_cfg,inline{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true},unused_callable_removal,scalarizer,lower_math,lower_edge_cases,restructure_cfg",
+    ),
+    (
+        "O1-structured-ssa",
+        "autodiff,destructure_cfg,inline{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,lower_math,const_fold,\
+         phi_cleanup,simplify_cfg,dce,lower_edge_cases,restructure_cfg,mem2reg,dce",
+    ),
+    (
+        "O2-structured-ssa",
+        concat!(
+            flat_without_calls!(),
+            ",dce,lower_math,const_fold,algebraic_simplify,gvn,dce,lower_edge_cases,restructure_cfg,mem2reg,dce"
+        ),
+    ),
+    (
+        "O3-structured-ssa",
+        concat!(
+            flat_without_calls!(),
+            ",licm,dce,lower_math,const_fold,algebraic_simplify,gvn,dce,lower_edge_cases,restructure_cfg,mem2reg,dce"
+        ),
     ),
     ("O0-structured", "autodiff,unused_callable_removal"),
     ("O1-structured", "autodiff,unused_callable_removal,sroa,const_fold,dce"),

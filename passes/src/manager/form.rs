@@ -190,6 +190,13 @@ impl Requires {
         shape: Some(Shape::Scalars),
         math: Some(Math::Lowered),
     };
+    /// What the SPIR-V emitter takes: structured, scalar, mathematics lowered.
+    pub const STRUCTURED_SCALAR: Requires = Requires {
+        control: Some(Control::Structured),
+        data: None,
+        shape: Some(Shape::Scalars),
+        math: Some(Math::Lowered),
+    };
 }
 
 impl fmt::Display for Requires {

@@ -3,7 +3,7 @@
 use luisac_ast::types::{Scalar, TypeId};
 use luisac_xir::InstId;
 use luisac_xir::op::ArithmeticOp as A;
-use rspirv::spirv::{GLOp, Op};
+use rspirv::spirv::{GlslStd450Op, Op};
 
 use super::function::FnEmit;
 use super::memory::integer_of;
@@ -53,8 +53,7 @@ impl FnEmit<'_> {
             for &(id, ty) in &operands {
                 picked.push(self.component(id, ty, i)?);
             }
-            let shift = args.get(1).map(|&a| self.scalar_of(a)).transpose()?;
-            results.push(self.scalar_operation(op, scalar, shift, &picked)?);
+            results.push(self.scalar_operation(op, scalar, &picked)?);
         }
         self.join(ty, &results)
     }
@@ -80,17 +79,11 @@ impl FnEmit<'_> {
         Ok(self.op(Op::CompositeConstruct, ty, parts))
     }
 
-    /// One operation on scalars; `second` is the type of the second operand.
-    pub fn scalar_operation(
-        &mut self,
-        op: A,
-        scalar: Scalar,
-        second: Option<Scalar>,
-        args: &[Id],
-    ) -> Emit<Id> {
+    /// One operation on scalars.
+    pub fn scalar_operation(&mut self, op: A, scalar: Scalar, args: &[Id]) -> Emit<Id> {
         let result = match scalar {
             Scalar::Bool => self.bool_operation(op, args),
-            _ if scalar.is_int() => self.int_operation(op, scalar, second, args)?,
+            _ if scalar.is_int() => self.int_operation(op, scalar, args)?,
             _ => self.float_operation(op, scalar, args)?,
         };
         result.ok_or_else(|| not_lowered(op))
@@ -109,21 +102,13 @@ impl FnEmit<'_> {
         Some(self.op(op, truth, args))
     }
 
-    fn int_operation(
-        &mut self,
-        op: A,
-        scalar: Scalar,
-        second: Option<Scalar>,
-        args: &[Id],
-    ) -> Emit<Option<Id>> {
+    fn int_operation(&mut self, op: A, scalar: Scalar, args: &[Id]) -> Emit<Option<Id>> {
         let truth = self.m.bool();
         let ty = self.types.scalar(&mut self.m, scalar)?;
         let signed = scalar.is_signed();
         let by_sign = |with, without| if signed { with } else { without };
-        let (less, greater) = (
-            by_sign(Op::SLessThan, Op::ULessThan),
-            by_sign(Op::SGreaterThan, Op::UGreaterThan),
-        );
+        let (less, greater) =
+            (by_sign(Op::SLessThan, Op::ULessThan), by_sign(Op::SGreaterThan, Op::UGreaterThan));
         let plain = match op {
             A::UnaryMinus => Op::SNegate,
             A::UnaryBitNot => Op::Not,
@@ -136,16 +121,14 @@ impl FnEmit<'_> {
             A::BinaryBitOr => Op::BitwiseOr,
             A::BinaryBitXor => Op::BitwiseXor,
             A::BinaryShiftLeft => Op::ShiftLeftLogical,
-            A::BinaryShiftRight => {
-                by_sign(Op::ShiftRightArithmetic, Op::ShiftRightLogical)
-            }
+            A::BinaryShiftRight => by_sign(Op::ShiftRightArithmetic, Op::ShiftRightLogical),
             A::BinaryLess => less,
             A::BinaryGreater => greater,
             A::BinaryLessEqual => by_sign(Op::SLessThanEqual, Op::ULessThanEqual),
             A::BinaryGreaterEqual => by_sign(Op::SGreaterThanEqual, Op::UGreaterThanEqual),
             A::BinaryEqual => Op::IEqual,
             A::BinaryNotEqual => Op::INotEqual,
-            _ => return self.int_function(op, scalar, second, args),
+            _ => return self.int_function(op, scalar, args),
         };
         let compares = matches!(
             op,
@@ -159,25 +142,13 @@ impl FnEmit<'_> {
         Ok(Some(self.op(plain, if compares { truth } else { ty }, args)))
     }
 
-    fn int_function(
-        &mut self,
-        op: A,
-        scalar: Scalar,
-        second: Option<Scalar>,
-        args: &[Id],
-    ) -> Emit<Option<Id>> {
+    fn int_function(&mut self, op: A, scalar: Scalar, args: &[Id]) -> Emit<Option<Id>> {
         let truth = self.m.bool();
         let ty = self.types.scalar(&mut self.m, scalar)?;
         let signed = scalar.is_signed();
         let less = if signed { Op::SLessThan } else { Op::ULessThan };
         Ok(Some(match (op, args) {
-            (A::Abs, &[a]) if signed => {
-                let zero = self.m.null(ty);
-                let negative = self.op(Op::SLessThan, truth, &[a, zero]);
-                let negated = self.op(Op::SNegate, ty, &[a]);
-                self.op(Op::Select, ty, &[negative, negated, a])
-            }
-            (A::Abs, &[a]) => a,
+            (A::Abs, &[a]) if !signed => a,
             (A::Min, &[a, b]) => {
                 let first = self.op(less, truth, &[a, b]);
                 self.op(Op::Select, ty, &[first, a, b])
@@ -186,95 +157,11 @@ impl FnEmit<'_> {
                 let first = self.op(less, truth, &[b, a]);
                 self.op(Op::Select, ty, &[first, a, b])
             }
-            (A::Clamp, &[v, low, high]) => {
-                let raised = self.scalar_operation(A::Max, scalar, None, &[v, low])?;
-                self.scalar_operation(A::Min, scalar, None, &[raised, high])?
+            (A::Clz | A::Ctz | A::Popcount | A::Reverse, &[a]) if scalar.bits() == 32 => {
+                self.count_word(op, a)
             }
-            (A::BinaryRotateLeft, &[a, n]) => self.rotate(a, n, scalar, second, true)?,
-            (A::BinaryRotateRight, &[a, n]) => self.rotate(a, n, scalar, second, false)?,
-            (A::Clz | A::Ctz | A::Popcount | A::Reverse, &[a]) => self.bit_count(op, scalar, a)?,
             _ => return Ok(None),
         }))
-    }
-
-    /// Two shifts, each by less than the width; a negative amount has the right low bits.
-    fn rotate(
-        &mut self,
-        a: Id,
-        amount: Id,
-        scalar: Scalar,
-        second: Option<Scalar>,
-        left: bool,
-    ) -> Emit<Id> {
-        let ty = self.types.scalar(&mut self.m, scalar)?;
-        let amount = self.to_word(amount, second.unwrap_or(scalar))?;
-        let word = self.m.int(32);
-        let (mask, zero) = (self.m.u32(scalar.bits() - 1), self.m.u32(0));
-        let forth = self.op(Op::BitwiseAnd, word, &[amount, mask]);
-        let back = self.op(Op::ISub, word, &[zero, forth]);
-        let back = self.op(Op::BitwiseAnd, word, &[back, mask]);
-        let (up, down) = if left { (forth, back) } else { (back, forth) };
-        let up = self.op(Op::ShiftLeftLogical, ty, &[a, up]);
-        let down = self.op(Op::ShiftRightLogical, ty, &[a, down]);
-        Ok(self.op(Op::BitwiseOr, ty, &[up, down]))
-    }
-
-    /// Counts and reversals, in terms of 32 bits, which is what every device has.
-    fn bit_count(&mut self, op: A, scalar: Scalar, a: Id) -> Emit<Id> {
-        let word = self.m.int(32);
-        let ty = self.types.scalar(&mut self.m, scalar)?;
-        match scalar.bits() {
-            32 => Ok(self.count_word(op, a)),
-            64 => {
-                let pair = self.m.vector(word, 2);
-                let parts = self.op(Op::Bitcast, pair, &[a]);
-                let low = self.op(Op::CompositeExtract, word, &[parts, 0]);
-                let high = self.op(Op::CompositeExtract, word, &[parts, 1]);
-                let (by_low, by_high) = (self.count_word(op, low), self.count_word(op, high));
-                if op == A::Reverse {
-                    let parts = self.op(Op::CompositeConstruct, pair, &[by_high, by_low]);
-                    return Ok(self.op(Op::Bitcast, ty, &[parts]));
-                }
-                let count = self.count_both(op, (low, by_low), (high, by_high));
-                Ok(self.op(Op::UConvert, ty, &[count]))
-            }
-            bits => {
-                let wide = self.op(Op::UConvert, word, &[a]);
-                let spare = self.m.u32(32 - bits);
-                let result = match op {
-                    A::Reverse => {
-                        let reversed = self.count_word(op, wide);
-                        self.op(Op::ShiftRightLogical, word, &[reversed, spare])
-                    }
-                    A::Clz => {
-                        let count = self.count_word(op, wide);
-                        self.op(Op::ISub, word, &[count, spare])
-                    }
-                    A::Ctz => {
-                        // A bit just above the width ends the count for zero.
-                        let stop = self.m.u32(1 << bits);
-                        let marked = self.op(Op::BitwiseOr, word, &[wide, stop]);
-                        self.count_word(op, marked)
-                    }
-                    _ => self.count_word(op, wide),
-                };
-                Ok(self.op(Op::UConvert, ty, &[result]))
-            }
-        }
-    }
-
-    fn count_both(&mut self, op: A, (low, by_low): (Id, Id), (high, by_high): (Id, Id)) -> Id {
-        let (word, truth) = (self.m.int(32), self.m.bool());
-        let (zero, width) = (self.m.u32(0), self.m.u32(32));
-        // Zeros go on into the other half only if the first one has no bit.
-        let (first, by_first, by_other) = match op {
-            A::Clz => (high, by_high, by_low),
-            A::Ctz => (low, by_low, by_high),
-            _ => return self.op(Op::IAdd, word, &[by_low, by_high]),
-        };
-        let empty = self.op(Op::IEqual, truth, &[first, zero]);
-        let more = self.op(Op::IAdd, word, &[by_other, width]);
-        self.op(Op::Select, word, &[empty, more, by_first])
     }
 
     /// A count or reversal of 32 bits.
@@ -284,16 +171,10 @@ impl FnEmit<'_> {
             A::Popcount => self.op(Op::BitCount, word, &[a]),
             A::Reverse => self.op(Op::BitReverse, word, &[a]),
             A::Clz => {
-                // The highest bit of zero is numbered -1.
-                let (top, last) = (self.glsl(GLOp::FindUMsb, word, &[a]), self.m.u32(31));
+                let (top, last) = (self.glsl(GlslStd450Op::FindUMsb, word, &[a]), self.m.u32(31));
                 self.op(Op::ISub, word, &[last, top])
             }
-            _ => {
-                let (one, inverted) = (self.m.u32(1), self.op(Op::Not, word, &[a]));
-                let less = self.op(Op::ISub, word, &[a, one]);
-                let below = self.op(Op::BitwiseAnd, word, &[inverted, less]);
-                self.op(Op::BitCount, word, &[below])
-            }
+            _ => self.glsl(GlslStd450Op::FindILsb, word, &[a]),
         }
     }
 
@@ -327,19 +208,19 @@ impl FnEmit<'_> {
             return Ok(Some(self.float_op(plain, ty, args)));
         }
         let function = match op {
-            A::Abs => GLOp::FAbs,
-            A::Sqrt => GLOp::Sqrt,
-            A::Rsqrt => GLOp::InverseSqrt,
-            A::Exp2 => GLOp::Exp2,
-            A::Log2 => GLOp::Log2,
-            A::Ceil => GLOp::Ceil,
-            A::Floor => GLOp::Floor,
-            A::Trunc => GLOp::Trunc,
-            A::Rint => GLOp::RoundEven,
-            A::Fma => GLOp::Fma,
+            A::Abs => GlslStd450Op::FAbs,
+            A::Sqrt => GlslStd450Op::Sqrt,
+            A::Rsqrt => GlslStd450Op::InverseSqrt,
+            A::Exp2 => GlslStd450Op::Exp2,
+            A::Log2 => GlslStd450Op::Log2,
+            A::Ceil => GlslStd450Op::Ceil,
+            A::Floor => GlslStd450Op::Floor,
+            A::Trunc => GlslStd450Op::Trunc,
+            A::Rint => GlslStd450Op::RoundEven,
+            A::Fma => GlslStd450Op::Fma,
             // The number wins over NaN.
-            A::Min => GLOp::NMin,
-            A::Max => GLOp::NMax,
+            A::Min => GlslStd450Op::NMin,
+            A::Max => GlslStd450Op::NMax,
             A::Isnan | A::Isinf | A::Copysign => return self.by_bits(op, scalar, args).map(Some),
             _ => return Ok(None),
         };

@@ -137,13 +137,7 @@ impl FnEmit<'_> {
         Ok(Cell { pointer, bits: 32, scope: Scope::Device, shift: Some(shift) })
     }
 
-    fn atomic_at(
-        &mut self,
-        op: AtomicOp,
-        cell: Cell,
-        scalar: Scalar,
-        operands: &[Id],
-    ) -> Emit<Id> {
+    fn atomic_at(&mut self, op: AtomicOp, cell: Cell, scalar: Scalar, operands: &[Id]) -> Emit<Id> {
         if cell.bits == 64 {
             self.m.capability(Capability::Int64Atomics);
         }
@@ -286,7 +280,7 @@ impl FnEmit<'_> {
             AtomicOp::FetchMin => A::Min,
             AtomicOp::FetchMax => A::Max,
         };
-        self.scalar_operation(operation, scalar, None, &[old, v])
+        self.scalar_operation(operation, scalar, &[old, v])
     }
 
     /// Minimum or maximum of floats: the number wins over NaN, and -0 is below +0.
@@ -302,7 +296,7 @@ impl FnEmit<'_> {
         let equal = self.op(Op::FOrdEqual, truth, &[a, b]);
         let order = if largest { Op::FOrdGreaterThan } else { Op::FOrdLessThan };
         let wins = self.op(order, truth, &[a, b]);
-        let no_number = self.scalar_operation(A::Isnan, scalar, None, &[b])?;
+        let no_number = self.scalar_operation(A::Isnan, scalar, &[b])?;
         let first = self.op(Op::LogicalOr, truth, &[wins, no_number]);
         let picked = self.op(Op::Select, ty, &[first, a, b]);
         Ok(self.op(Op::Select, ty, &[equal, joined, picked]))

@@ -47,11 +47,6 @@ impl Blocks {
         self.blocks.get(self.current).is_none_or(|b| b.ended)
     }
 
-    /// Whether a block was begun.
-    pub fn has(&self, label: Id) -> bool {
-        self.numbers.contains_key(&label)
-    }
-
     /// Appends to the present block.
     pub fn push(&mut self, op: Op, operands: &[u32]) {
         if let Some(block) = self.blocks.get_mut(self.current) {

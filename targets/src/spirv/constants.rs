@@ -1,7 +1,7 @@
 //! Constants of the input: bytes in memory layout, as constants of the module.
 
 use luisac_ast::types::{Scalar, TypeId};
-use rspirv::spirv::{Capability, Op};
+use rspirv::spirv::Op;
 
 use super::function::FnEmit;
 use super::module::Id;
@@ -45,11 +45,6 @@ impl FnEmit<'_> {
                 self.m.intern(Op::Constant, ty, &[bits as u32 & mask])
             }
         })
-    }
-
-    /// Notes that values of this type keep their special values: infinities, NaN and the sign of zero.
-    pub fn note_special_values(&mut self) {
-        self.m.capability(Capability::SignedZeroInfNanPreserve);
     }
 }
 

@@ -7,10 +7,8 @@ use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{Scalar, TypeId, TypeTable};
 use luisac_xir::cfg::ControlFlowGraph;
-use luisac_xir::{
-    ArgumentKind, BlockId, Function, FunctionId, InstId, Op as X, ValueDef, ValueId,
-};
-use rspirv::spirv::{Decoration, GLOp, Op, StorageClass};
+use luisac_xir::{ArgumentKind, BlockId, Function, FunctionId, InstId, Op as X, ValueDef, ValueId};
+use rspirv::spirv::{Decoration, GlslStd450Op, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
 use super::blocks::Blocks;
@@ -337,7 +335,7 @@ impl<'a> FnEmit<'a> {
     }
 
     /// An instruction of GLSL.std.450.
-    pub fn glsl(&mut self, op: GLOp, ty: Id, operands: &[u32]) -> Id {
+    pub fn glsl(&mut self, op: GlslStd450Op, ty: Id, operands: &[u32]) -> Id {
         let set = self.m.glsl();
         let mut words = vec![set, op as u32];
         words.extend_from_slice(operands);
@@ -369,7 +367,11 @@ impl<'a> FnEmit<'a> {
     }
 
     /// Runs `body` for 0 to `count` - 1; `count` is at least 1.
-    pub fn counted(&mut self, count: u32, body: impl FnOnce(&mut Self, Id) -> Emit<()>) -> Emit<()> {
+    pub fn counted(
+        &mut self,
+        count: u32,
+        body: impl FnOnce(&mut Self, Id) -> Emit<()>,
+    ) -> Emit<()> {
         let word = self.m.int(32);
         let (head, inside, next, done) = (self.m.id(), self.m.id(), self.m.id(), self.m.id());
         let (index, following) = (self.m.id(), self.m.id());

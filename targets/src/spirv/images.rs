@@ -252,8 +252,9 @@ impl FnEmit<'_> {
         let (sampler, constant) = match in_slot {
             Some(sampler) if !name.ends_with("_sampler") => (sampler, false),
             _ => {
-                let Some((front, &[filter, address])) =
-                    rest.split_at_checked(rest.len().saturating_sub(2)).and_then(|(front, codes)| {
+                let Some((front, &[filter, address])) = rest
+                    .split_at_checked(rest.len().saturating_sub(2))
+                    .and_then(|(front, codes)| {
                         <&[ValueId; 2]>::try_from(codes).ok().map(|codes| (front, codes))
                     })
                 else {

@@ -284,8 +284,7 @@ impl FnEmit<'_> {
 
     /// Buffers may overlap unless the caller promised otherwise; writes are seen at barriers.
     fn decorate_memory(&mut self, id: Id) {
-        let alias =
-            if self.options.restrict { Decoration::Restrict } else { Decoration::Aliased };
+        let alias = if self.options.restrict { Decoration::Restrict } else { Decoration::Aliased };
         self.m.decorate(id, alias, &[]);
         if self.interface.coherent {
             self.m.decorate(id, Decoration::Coherent, &[]);

@@ -100,7 +100,8 @@ impl FnEmit<'_> {
     /// One step of a path: the index as 32 bits, and the type of the element.
     pub fn step(&mut self, ty: TypeId, index: ValueId) -> Emit<(Id, TypeId)> {
         let table = self.table();
-        let constant = self.func.constant_bits(index).filter(|&i| i < table.member_count(ty).into());
+        let constant =
+            self.func.constant_bits(index).filter(|&i| i < table.member_count(ty).into());
         if table.is_struct(ty) && constant.is_none() {
             return Err(internal("a dynamic index into a structure"));
         }
@@ -209,20 +210,15 @@ impl FnEmit<'_> {
 
     /// A variable of the thread as a place.
     pub fn thread_place(&self, pointer: Id, ty: TypeId) -> Place {
-        Place {
-            pointer,
-            class: StorageClass::Function,
-            ty,
-            form: Form::REGISTER,
-            volatile: false,
-        }
+        Place { pointer, class: StorageClass::Function, ty, form: Form::REGISTER, volatile: false }
     }
 
     /// Whether an array is so long that its elements are copied by a loop.
     fn copies_by_loop(&self, ty: TypeId) -> bool {
         let table = self.table();
         let count = table.member_count(ty);
-        table.is_array(ty) && (count > UNROLLED || count > 1 && table.size(ty) > MOST_UNROLLED_BYTES)
+        table.is_array(ty)
+            && (count > UNROLLED || count > 1 && table.size(ty) > MOST_UNROLLED_BYTES)
     }
 
     fn copy_elements(&mut self, from: Place, to: Place, count: u32) -> Emit<()> {
@@ -249,7 +245,13 @@ impl FnEmit<'_> {
     }
 
     /// A scalar or vector as it was read from memory of a form, in register form.
-    pub fn leaf_to_register(&mut self, raw: Id, scalar: Scalar, form: Form, count: u32) -> Emit<Id> {
+    pub fn leaf_to_register(
+        &mut self,
+        raw: Id,
+        scalar: Scalar,
+        form: Form,
+        count: u32,
+    ) -> Emit<Id> {
         let register = self.vector_type(scalar, count)?;
         Ok(match (leaf(scalar, Form::REGISTER), leaf(scalar, form)) {
             (Leaf::Bool, Leaf::Int(8)) => {
@@ -272,7 +274,13 @@ impl FnEmit<'_> {
     }
 
     /// A scalar or vector in register form, as memory of a form takes it.
-    pub fn leaf_from_register(&mut self, value: Id, scalar: Scalar, form: Form, n: u32) -> Emit<Id> {
+    pub fn leaf_from_register(
+        &mut self,
+        value: Id,
+        scalar: Scalar,
+        form: Form,
+        n: u32,
+    ) -> Emit<Id> {
         Ok(match (leaf(scalar, Form::REGISTER), leaf(scalar, form)) {
             (Leaf::Bool, Leaf::Int(bits)) => {
                 let word = self.m.int(32);

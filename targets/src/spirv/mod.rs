@@ -28,7 +28,9 @@ use luisac_artifact::bindings::Api;
 use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
-use luisac_xir::op::{ArithmeticOp as A, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp};
+use luisac_xir::op::{
+    ArithmeticOp as A, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp,
+};
 use luisac_xir::{FunctionId, Module, Op};
 use rspirv::spirv::ExecutionMode;
 
@@ -89,7 +91,11 @@ fn supports(op: Op) -> Support {
     let refused = Support::Refused(errors::UNSUPPORTED_OPERATION);
     match op {
         Op::ResourceQuery(ResourceQueryOp::BufferDeviceAddress)
-        | Op::ResourceRead(ResourceReadOp::DeviceAddressRead)
+        | Op::ResourceRead(
+            ResourceReadOp::DeviceAddressRead
+            | ResourceReadOp::Texture2dReadLevel
+            | ResourceReadOp::Texture3dReadLevel,
+        )
         | Op::ResourceWrite(ResourceWriteOp::DeviceAddressWrite) => refused,
         Op::ResourceQuery(q) if q.samples() => Support::Native,
         Op::ResourceQuery(
@@ -133,8 +139,6 @@ fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
         | A::BinaryNotEqual
         | A::Select
         | A::Abs
-        | A::Min
-        | A::Max
         | A::Isinf
         | A::Isnan
         | A::Sqrt
@@ -143,6 +147,8 @@ fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
         | A::Trunc
         | A::Rint
         | A::Copysign => true,
+        // The number wins over NaN; the order of the zeros is open.
+        A::Min | A::Max => math == MathMode::Fast,
         A::Rsqrt | A::Exp2 => math == MathMode::Fast && scalar == Scalar::F32,
         A::Fma => math == MathMode::Fast && scalar != Scalar::F16,
         _ => false,
@@ -189,7 +195,7 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
     let too_large = f.too_large();
     let words = f.m.finish(&metadata.entry, entry, &code).ok_or(too_large)?;
     let mut texts = Vec::new();
-    if options.asm {
+    if options.spirv_asm {
         let text = disassemble(&words)?;
         texts.push(ExtraText { kind: "spirv-asm", extension: "spvasm", text });
     }

@@ -35,11 +35,6 @@ impl Code {
         self.too_long |= other.too_long;
         self.words.extend_from_slice(&other.words);
     }
-
-    /// Whether nothing is there.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
 }
 
 /// The words of a literal string: with a zero byte at its end, padded by zeros.
@@ -114,11 +109,6 @@ impl Module {
         if self.minor < since {
             self.extensions.insert(extension);
         }
-    }
-
-    /// Whether a capability is declared.
-    pub fn has(&self, capability: Capability) -> bool {
-        self.capabilities.contains(&(capability as u32))
     }
 
     /// The import of GLSL.std.450.

@@ -4,8 +4,8 @@
 //! it, and `continue` in a loop without an update goes to its head. Such a construct gets a block of its own that only branches on. A loop
 //! always has a header of its own, so that whatever its first block holds stays in the loop.
 
-use luisac_xir::{BlockId, Function, InstId, Op};
 use cranelift_entity::SecondaryMap;
+use luisac_xir::{BlockId, Function, InstId, Op};
 
 use super::module::{Id, Module};
 use super::{Emit, wrong_form};
@@ -205,7 +205,13 @@ impl Plan {
     }
 
     /// The label that an edge goes to: from the end of `block`, whose terminator is `terminator`, to `target`.
-    pub fn route(&self, func: &Function, block: BlockId, terminator: InstId, target: BlockId) -> Id {
+    pub fn route(
+        &self,
+        func: &Function,
+        block: BlockId,
+        terminator: InstId,
+        target: BlockId,
+    ) -> Id {
         let op = func.op(terminator);
         let scope = self.scope(block);
         let inside = &self.scopes[scope];
@@ -220,7 +226,8 @@ impl Plan {
             Op::Continue => return next.map_or(self.labels[target], |s| s.continue_label),
             _ => {}
         }
-        let falls_out = matches!(inside.op, Some(Op::If | Op::Switch)) && inside.merge == Some(target);
+        let falls_out =
+            matches!(inside.op, Some(Op::If | Op::Switch)) && inside.merge == Some(target);
         if falls_out {
             return inside.merge_label;
         }

@@ -116,7 +116,7 @@ impl FnEmit<'_> {
     }
 
     /// A pointer to element `index` of a view.
-    fn element_pointer(&mut self, source: Source, bits: u32, index: Id) -> Emit<Id> {
+    pub fn element_pointer(&mut self, source: Source, bits: u32, index: Id) -> Emit<Id> {
         let element = self.m.int(bits);
         let zero = self.m.u32(0);
         match source {

@@ -77,7 +77,9 @@ impl FnEmit<'_> {
             R::BindlessTexture2dReadLevel | R::BindlessTexture3dReadLevel => {
                 self.bindless_fetch(inst, true)
             }
-            R::DeviceAddressRead => Err(refused(X::ResourceRead(op))),
+            R::DeviceAddressRead | R::Texture2dReadLevel | R::Texture3dReadLevel => {
+                Err(refused(X::ResourceRead(op)))
+            }
         }
     }
 
@@ -174,9 +176,7 @@ impl FnEmit<'_> {
     fn as_integer(&mut self, inst: InstId, word: Id) -> Emit<Id> {
         let ty = self.func.inst(inst).ty;
         match self.table().scalar_of(ty) {
-            Some(to) if to.is_int() => {
-                self.convert(word, luisac_ast::types::Scalar::U32, to)
-            }
+            Some(to) if to.is_int() => self.convert(word, luisac_ast::types::Scalar::U32, to),
             _ => Err(internal("a size that is no integer")),
         }
     }

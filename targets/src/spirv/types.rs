@@ -5,7 +5,7 @@
 //! is changed atomically by compare and exchange.
 
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
-use rspirv::spirv::{Capability, Decoration, Op};
+use rspirv::spirv::{Capability, Decoration, ExecutionMode, Op};
 use rustc_hash::FxHashMap;
 
 use super::module::{Id, Module};
@@ -83,6 +83,9 @@ impl Types {
                     _ => None,
                 };
                 capability.into_iter().for_each(|c| m.capability(c));
+                // Infinities, NaN and the sign of zero are never assumed away.
+                m.capability(Capability::SignedZeroInfNanPreserve);
+                m.mode(ExecutionMode::SignedZeroInfNanPreserve, bits);
                 m.float(bits)
             }
         })
@@ -186,7 +189,7 @@ impl Types {
     }
 
     /// A block of memory with elements of this type to its end: what a buffer is.
-    pub fn block(&mut self, m: &mut Module, element: Id, stride: u32, read_only: bool) -> Id {
+    pub fn block(m: &mut Module, element: Id, stride: u32, read_only: bool) -> Id {
         let array = m.declare(Op::TypeRuntimeArray, 0, &[element]);
         m.decorate(array, Decoration::ArrayStride, &[stride]);
         let id = m.declare(Op::TypeStruct, 0, &[array]);

@@ -1,7 +1,7 @@
 //! Operations over the threads of a wave (a subgroup) and of a block.
 //!
 //! Numbers of 8 and 16 bits go through 32, and what only moves goes as words, so that no device has to reduce or move other
-//! types. Minimum and maximum of floats are taken of integers in the same order, which decides NaN and the zeros.
+//! types. Reads of lanes that are not active and the extremes of floats are decided by the pass `lower_edge_cases`.
 
 use luisac_ast::types::{Scalar, TypeId};
 use luisac_xir::op::{ArithmeticOp as A, ThreadGroupOp as T};
@@ -9,9 +9,8 @@ use luisac_xir::{InstId, Op as X, ValueId};
 use rspirv::spirv::{Capability, GroupOperation, MemorySemantics, Op, Scope};
 
 use super::function::FnEmit;
-use super::memory::integer_of;
 use super::module::Id;
-use super::{Emit, internal, refused};
+use super::{Emit, internal, refused, wrong_form};
 
 impl FnEmit<'_> {
     /// A thread-group operation.
@@ -126,7 +125,7 @@ impl FnEmit<'_> {
             let first = self.moved(v, TypeId::scalar(scalar), &|f, w, ty| {
                 f.op(Op::GroupNonUniformBroadcastFirst, ty, &[scope, w])
             })?;
-            let same = self.scalar_operation(A::BinaryEqual, scalar, None, &[v, first])?;
+            let same = self.scalar_operation(A::BinaryEqual, scalar, &[v, first])?;
             return Ok(self.op(Op::GroupNonUniformAll, truth, &[scope, same]));
         }
         self.m.capability(Capability::GroupNonUniformArithmetic);
@@ -136,9 +135,6 @@ impl FnEmit<'_> {
         };
         match (op, scalar) {
             (_, Scalar::Bool) => self.reduce_bool(op, v),
-            (T::WarpActiveMin | T::WarpActiveMax, s) if s.is_float() => {
-                self.float_extreme(op == T::WarpActiveMax, s, v)
-            }
             _ => self.reduce_number(op, how, scalar, v),
         }
     }
@@ -171,6 +167,11 @@ impl FnEmit<'_> {
             T::WarpActiveBitAnd => Op::GroupNonUniformBitwiseAnd,
             T::WarpActiveBitOr => Op::GroupNonUniformBitwiseOr,
             T::WarpActiveBitXor => Op::GroupNonUniformBitwiseXor,
+            T::WarpActiveMin | T::WarpActiveMax if float => {
+                return Err(wrong_form(
+                    "the extremes of floats in a wave have to be lowered before",
+                ));
+            }
             T::WarpActiveMin if signed => Op::GroupNonUniformSMin,
             T::WarpActiveMin => Op::GroupNonUniformUMin,
             T::WarpActiveMax if signed => Op::GroupNonUniformSMax,
@@ -184,45 +185,8 @@ impl FnEmit<'_> {
         self.convert(result, wide, scalar)
     }
 
-    /// The order of floats is that of their bits as signed integers, with those of negative ones inverted. NaN goes to the far
-    /// end, where its integer stands for NaN too.
-    fn float_extreme(&mut self, largest: bool, scalar: Scalar, v: Id) -> Emit<Id> {
-        let bits = scalar.bits();
-        let integer = self.types.scalar(&mut self.m, integer_of(bits))?;
-        let ty = self.types.scalar(&mut self.m, scalar)?;
-        let number = self.op(Op::Bitcast, integer, &[v]);
-        let key = self.mirrored(number, integer, bits);
-        let nan = self.scalar_operation(A::Isnan, scalar, None, &[v])?;
-        let top = (1u64 << (bits - 1)) - 1;
-        let far = self.m.int_constant(bits, if largest { !top } else { top });
-        let key = self.op(Op::Select, integer, &[nan, far, key]);
-        let op = if largest { T::WarpActiveMax } else { T::WarpActiveMin };
-        let signed = match bits {
-            16 => Scalar::I16,
-            32 => Scalar::I32,
-            _ => Scalar::I64,
-        };
-        let key = self.reduce_number(op, GroupOperation::Reduce, signed, key)?;
-        let number = self.mirrored(key, integer, bits);
-        Ok(self.op(Op::Bitcast, ty, &[number]))
-    }
-
-    /// The bits of a negative number inverted, but for the sign.
-    fn mirrored(&mut self, number: Id, integer: Id, bits: u32) -> Id {
-        let last = self.m.u32(bits - 1);
-        let sign = self.op(Op::ShiftRightArithmetic, integer, &[number, last]);
-        let mask = self.m.int_constant(bits, (1u64 << (bits - 1)) - 1);
-        let flip = self.op(Op::BitwiseAnd, integer, &[sign, mask]);
-        self.op(Op::BitwiseXor, integer, &[number, flip])
-    }
-
     /// A value carried from lane to lane as words.
-    fn moved(
-        &mut self,
-        v: Id,
-        ty: TypeId,
-        carry: &dyn Fn(&mut Self, Id, Id) -> Id,
-    ) -> Emit<Id> {
+    fn moved(&mut self, v: Id, ty: TypeId, carry: &dyn Fn(&mut Self, Id, Id) -> Id) -> Emit<Id> {
         let table = self.table();
         let word = self.m.int(32);
         let Some(scalar) = table.scalar_of(ty).filter(|_| table.is_scalar(ty)) else {
@@ -265,30 +229,14 @@ impl FnEmit<'_> {
         }
     }
 
-    /// The value of a lane, or zero if it is not active or does not exist.
+    /// The value of a lane that is active.
     fn read_lane(&mut self, value: ValueId, lane: ValueId) -> Emit<Id> {
         self.m.capability(Capability::GroupNonUniformShuffle);
-        let (word, truth) = (self.m.int(32), self.m.bool());
         let scope = self.m.u32(Scope::Subgroup as u32);
-        let always = self.m.bool_constant(true);
-        let active = self.ballot(always);
-        let lanes = self.special(luisac_xir::op::SpecialRegister::WarpSize)?;
-        let (lane, zero) = (self.index(lane)?, self.m.u32(0));
-        let exists = self.op(Op::ULessThan, truth, &[lane, lanes]);
-        let lane = self.op(Op::Select, word, &[exists, lane, zero]);
-        let runs = self.op(Op::GroupNonUniformBallotBitExtract, truth, &[scope, active, lane]);
-        let there = self.op(Op::LogicalAnd, truth, &[exists, runs]);
-        // A lane that does not run has no value to shuffle; its own stands in.
-        let own = self.special(luisac_xir::op::SpecialRegister::WarpLaneId)?;
-        let lane = self.op(Op::Select, word, &[there, lane, own]);
+        let lane = self.index(lane)?;
         let ty = self.func.value_type(value);
         let v = self.value(value)?;
-        let theirs = self.moved(v, ty, &|f, w, ty| {
-            f.op(Op::GroupNonUniformShuffle, ty, &[scope, w, lane])
-        })?;
-        let register = self.ty(ty)?;
-        let nothing = self.m.null(register);
-        self.select_value(ty, there, TypeId::BOOL, theirs, nothing)
+        self.moved(v, ty, &|f, w, ty| f.op(Op::GroupNonUniformShuffle, ty, &[scope, w, lane]))
     }
 
     /// The device's clock.
