@@ -133,3 +133,31 @@ fn damaged_archives_are_refused() {
     assert_eq!((outcome.code, outcome.codes()), (Some(1), vec!["L1032"]));
     assert!(outcome.stderr.contains("version 0"), "{}", outcome.stderr);
 }
+
+/// Registers and spills are what the assembler says; here one that says always the same.
+#[cfg(unix)]
+#[test]
+fn inspect_asks_ptxas_for_registers() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = with(&["saxpy"]);
+    run(&folder, "compile saxpy.json --target ptx:sm_80,cpu:x86-64-v3 -o a.luisa").ok();
+    let script = "#!/bin/sh\ncase \"$*\" in *-arch=sm_80*) ;; *) exit 1;; esac\n\
+        echo 'ptxas info : 16 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads' >&2\n\
+        echo 'ptxas info : Used 24 registers' >&2\n";
+    let tool = folder.write("bin/ptxas", script);
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let inspect = |words: &[&str]| {
+        let mut command = common::command(folder.path());
+        let path = format!("{}:/usr/bin:/bin", folder.path().join("bin").display());
+        command.env("PATH", path).env_remove("CUDA_HOME").env_remove("CUDA_PATH");
+        common::finish(command.args(words)).ok()
+    };
+    let table = inspect(&["inspect", "a.luisa"]);
+    let line = "24 registers, 16 bytes of stack, spills 8 bytes stored, 4 loaded";
+    assert_eq!(table.text().matches(line).count(), 1, "{}", table.text());
+    let value: Value =
+        serde_json::from_str(inspect(&["inspect", "a.luisa", "--json"]).text()).expect("JSON");
+    assert_eq!(misfits(&schema("inspect.schema.json"), &value), [""; 0]);
+    assert_eq!(value["variants"][1]["ptxas"]["registers"], 24);
+    assert_eq!(value["variants"][0]["ptxas"], Value::Null);
+}

@@ -135,3 +135,31 @@ fn remote_stores_need_a_build_that_has_them() {
     let outcome = luisac(folder.path(), ["bake", "--cache", "nowhere://bucket"]);
     assert_eq!((outcome.code, outcome.codes()), (Some(1), vec!["L1253"]), "{}", outcome.stderr);
 }
+
+/// `compile --cache` gives what it gives without, and takes from the cache what is there.
+#[test]
+fn compile_uses_the_cache_where_it_is_told_to() {
+    let folder = project(&KERNELS);
+    let compile = |flags: &str| {
+        let line = format!("compile k --target ptx:sm_80,ptx:sm_90,cpu:x86-64-v3 {flags}");
+        luisac(folder.path(), line.split_whitespace()).ok();
+    };
+    compile("-o plain/");
+    compile("-o first/ --cache cache");
+    let entries = files(&folder.path().join("cache"), ".luisa");
+    assert_eq!(entries.len(), 12);
+    compile("-o second/ --cache cache");
+    for other in ["first", "second"] {
+        let names: Vec<_> = files(&folder.path().join("plain"), "");
+        assert_eq!(names.len(), 24);
+        for name in names {
+            let name = name.file_name().expect("a name").to_string_lossy().into_owned();
+            assert_eq!(
+                folder.read(&format!("{other}/{name}")),
+                folder.read(&format!("plain/{name}"))
+            );
+        }
+    }
+    // A bake finds them there too.
+    assert_eq!(bake(&folder, "--cache cache").counts(), [0, 8, 0, 0]);
+}

@@ -155,6 +155,26 @@ fn files_are_mapped_and_blobs_are_aligned() {
     assert_eq!(Archive::open(&empty.0).err().unwrap().code(), "L1031");
 }
 
+/// A pipe is read as far as its header says, a device that never ends not at all.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_read_with_care() {
+    assert_eq!(Archive::open("/dev/zero").err().unwrap().code(), "L1031");
+    let pipe = std::env::temp_dir().join(format!("archive-pipe-{}", std::process::id()));
+    if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()) {
+        println!("skipped: no mkfifo here");
+        return;
+    }
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        // It is closed before all of this is read: the error is no matter.
+        move || fs::write(pipe, [sample(&ENTRIES), vec![0; 1 << 20]].concat()).is_ok()
+    });
+    let archive = Archive::open(&pipe).unwrap();
+    let _ = (writer.join(), fs::remove_file(pipe));
+    assert_eq!(archive.bytes(), sample(&ENTRIES));
+}
+
 #[test]
 fn embedded_archives_are_read() {
     // Any bytes are good enough to see where they would lie; a text is no archive.

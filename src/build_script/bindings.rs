@@ -79,7 +79,7 @@ impl Writer {
             ("unsafe ", why.to_owned())
         };
         self.kernels.push_str(&format!(
-            "\n/// The kernel `{text}`, in blocks of {block}.\n#[derive(Clone)]\npub struct {name}(pub {R}::Kernel);\n\nimpl {name} {{\n\
+            "\n/// The kernel `{shown}`, in blocks of {block}.\n#[derive(Clone)]\npub struct {name}(pub {R}::Kernel);\n\nimpl {name} {{\n\
              \x20   /// Loads the variant that suits the device best.\n    ///\n    /// # Errors\n    /// If the device can run none, or refuses it.\n{safety}\
              \x20   pub {keyword}fn load(device: &{R}::Device) -> ::core::result::Result<Self, {R}::RuntimeError> {{\n\
              \x20       // SAFETY: the archive is what the compiler wrote when this program was built{promise}.\n\
@@ -87,7 +87,7 @@ impl Writer {
              \x20   /// Loads the permutation with these arguments made constant.\n    ///\n    /// # Errors\n    /// As [`Self::load`], and if there is no such permutation.\n    ///\n    /// # Safety\n    /// A kernel compiled without bounds checks must not be dispatched so that it leaves its buffers.\n\
              \x20   pub unsafe fn load_with(device: &{R}::Device, defines: &[(&str, &str)]) -> ::core::result::Result<Self, {R}::RuntimeError> {{\n\
              \x20       // SAFETY: as above.\n        unsafe {{ device.kernel(archive()?, {text:?}, defines).map(Self) }}\n    }}\n",
-            text = text,
+            shown = text.escape_debug(),
             block = metadata.block_size.map(|n| n.to_string()).join("x"),
             promise = if bounds_kept { ", and the kernel tests its indices" } else { "; the rest is the caller's promise" },
         ));

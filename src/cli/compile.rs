@@ -10,6 +10,7 @@ use super::run::parse_define;
 use super::watch::Watcher;
 use luisac::codes;
 use luisac::driver::ast;
+use luisac::driver::cache::Cache;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::job::{self, Key};
@@ -52,6 +53,8 @@ impl Output {
 
 struct Job<'a> {
     command: &'a CompileCommand,
+    /// Of artifacts; what is on the way to them is always made.
+    cache: Cache,
     options: &'a CodeOptions,
     read: &'a ReadOptions,
     targets: &'a [TargetChoice],
@@ -78,7 +81,8 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
             Diagnostic::error(codes::BAD_FLAG, message).with_help("give one input and one target");
         return Err(messages.fail(diagnostic, None));
     }
-    let job = Job { command, options: &options, read: &read, targets: &targets, messages };
+    let cache = Cache::parse(Some(&command.cache)).map_err(|d| messages.fail(d, None))?;
+    let job = Job { command, cache, options: &options, read: &read, targets: &targets, messages };
     let results = job.all(&files);
     let mut outputs = Vec::new();
     let mut failed = false;
@@ -131,6 +135,9 @@ impl Job<'_> {
 
     fn outputs(&self, input: &Input) -> Result<Vec<Output>, Diagnostics> {
         let mut outputs = Vec::new();
+        if let Some(known) = self.from_cache(input) {
+            return Ok(known);
+        }
         if self.command.emit.contains(&Emit::Ast) {
             outputs.push(self.pseudo_code(input)?.0);
             if self.command.emit.iter().all(|kind| *kind == Emit::Ast) {
@@ -216,10 +223,7 @@ impl Job<'_> {
         };
         let title = format!("{} for {}", input.stem, choice.label());
         watcher.finish(self.messages, &title, report, shown)?;
-        let several =
-            self.targets.iter().filter(|t| t.target.name() == choice.target.name()).count() > 1;
-        let suffix =
-            if several { format!(".{}", file_name(&choice.detail)) } else { String::new() };
+        let suffix = self.suffix(choice);
         if self.command.emit.contains(&Emit::XirOpt) {
             let name = format!("{}{suffix}.{}.xir", file_name(&input.stem), choice.target.name());
             outputs.push(Output {
@@ -246,12 +250,62 @@ impl Job<'_> {
         emit.source = source;
         let key = self.key(input, choice);
         let present: Vec<FunctionId> = module.kernels().collect();
+        let mut entry = ArchiveWriter::new(job::VERSION);
         for kernel in kernels.iter().filter_map(|&i| present.get(i).copied()) {
             let artifact = compile::emit(&module, kernel, choice, &emit)?;
+            if self.is_cached(&key) {
+                let defines = self.options.defines.clone();
+                entry.add_made_from(&artifact.metadata, defines, key, artifact.code.clone());
+            }
             let stem = format!("{}{suffix}", file_name(&module.functions[kernel].name));
             self.artifact(artifact, &stem, (choice, key), outputs);
         }
+        if let Some(bytes) = entry.finish().ok().filter(|_| self.is_cached(&key)) {
+            self.cache.put(&key, &bytes, &|d| self.messages.show(&d, None));
+        }
         Ok(())
+    }
+
+    /// Whether artifacts of this key come from the cache and go there: all are asked for by what the key says, and nobody looks at how they
+    /// are made.
+    fn is_cached(&self, key: &Key) -> bool {
+        let (command, code) = (self.command, &self.command.code);
+        let looks = code.verify_each
+            || code.time_passes
+            || code.print_after.is_some()
+            || code.report.is_some()
+            || code.repro.is_some();
+        *key != Key::default() && command.emit.is_empty() && !looks
+    }
+
+    /// The artifacts of an input, if the cache holds them for every target.
+    fn from_cache(&self, input: &Input) -> Option<Vec<Output>> {
+        let mut outputs = Vec::new();
+        for choice in self.targets {
+            let key = self.key(input, choice);
+            if !self.is_cached(&key) {
+                return None;
+            }
+            let archive = self.cache.get(&key, &|d| self.messages.show(&d, None))?;
+            for variant in archive.variants() {
+                let metadata = variant.metadata().ok()?;
+                let stem = format!("{}{}", file_name(&metadata.kernel), self.suffix(choice));
+                let (extension, texts) = (choice.target.extension(), Vec::new());
+                let artifact =
+                    Artifact { code: variant.code().ok()?.to_vec(), extension, metadata, texts };
+                self.artifact(artifact, &stem, (choice, key), &mut outputs);
+            }
+        }
+        Some(outputs)
+    }
+
+    /// What tells the files of a target's details apart, where there are several.
+    fn suffix(&self, choice: &TargetChoice) -> String {
+        let same = |t: &&TargetChoice| t.target.name() == choice.target.name();
+        match self.targets.iter().filter(same).count() {
+            0 | 1 => String::new(),
+            _ => format!(".{}", file_name(&choice.detail)),
+        }
     }
 
     /// What the artifacts of an input for a target are made from; zeros where a file that no key knows has a part in it.

@@ -246,6 +246,9 @@ pub struct CompileCommand {
     pub emit: Vec<Emit>,
     #[command(flatten)]
     pub code: CodeOptions,
+    /// Take kernels from this folder if they were compiled before, and keep them there; or `off`.
+    #[arg(long, value_name = "DIR|URL|off", default_value = "off")]
+    pub cache: String,
     /// Write the inputs each output depends on, in make syntax.
     #[arg(long, value_name = "FILE")]
     pub dep_file: Option<PathBuf>,

@@ -69,6 +69,15 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// A diagnostic that lists the details there are.
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic>;
+    /// Extension of the names of artifacts, without a dot.
+    fn extension(&self) -> &'static str {
+        match self.name() {
+            "cpu" => "o",
+            "spirv" => "spv",
+            "msl" => "metal",
+            name => name,
+        }
+    }
     /// Name and version of the external tool that emission runs, if it runs one: code made by another version is other code. `dxc` is
     /// the library that options name.
     fn tool_version(&self, dxc: Option<&std::path::Path>) -> Option<String> {

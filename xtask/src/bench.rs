@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: whole-process times of the release binary, the median of many runs.
 
+mod bake;
 mod ladders;
 mod read;
 mod unrolled;
@@ -23,6 +24,7 @@ const WARM: usize = 3;
 pub fn bench(args: &[String]) -> Result<()> {
     match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("read", rest)) => return read::bench(rest),
+        Some(("bake", rest)) => return bake::bench(rest),
         Some(("ladders", rest)) => return ladders::bench(rest),
         _ => {}
     }

@@ -26,6 +26,7 @@ usage: cargo xtask COMMAND
   diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
   bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus; bench ladders: passes on growing kernels;
+           `bench bake` bakes a thousand kernels for three targets: cold, unchanged, one touched;
            `bench read` measures reading and checking of inputs up to 1.8 GB, or up to the number of bytes given
 ";
 

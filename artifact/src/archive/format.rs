@@ -94,6 +94,11 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     field.map_or(0, u64::from_le_bytes)
 }
 
+/// Bytes of the file by its header; 0 if that is none.
+pub fn stated_length(bytes: &[u8]) -> u64 {
+    if bytes.starts_with(&MAGIC) && bytes.len() >= HEADER { number(bytes, 16) } else { 0 }
+}
+
 /// Reads and checks header and index.
 pub fn open(bytes: &[u8]) -> Result<Index, ArchiveError> {
     if !bytes.starts_with(&MAGIC) {

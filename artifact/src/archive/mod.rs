@@ -91,6 +91,12 @@ impl Archive {
         &self.index.compiler
     }
 
+    /// The file's content.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Bytes of the file.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -165,8 +171,11 @@ fn map(path: &Path) -> io::Result<Bytes> {
         // of it, and what is read is checked.
         return Ok(Bytes::Mapped(unsafe { Mmap::map(&file)? }));
     }
+    // A pipe or a device may never end: no more is read than the header says, and nothing after what is no header.
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+    (&mut file).take(format::HEADER as u64).read_to_end(&mut bytes)?;
+    let rest = format::stated_length(&bytes).saturating_sub(bytes.len() as u64);
+    file.take(rest).read_to_end(&mut bytes)?;
     Ok(Bytes::Owned(bytes))
 }
 

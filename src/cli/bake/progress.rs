@@ -153,7 +153,7 @@ impl<'a> Progress<'a> {
         };
         let hint = if s.failed > 0 { "; `-v` shows more of each failure" } else { "" };
         self.messages.note(format!(
-            "{} kernels: {} compiled, {} from the cache, {} unchanged, {} failed; {archives}; {:.0} ms, compiling {:.0} ms{hint}",
+            "{} jobs: {} compiled, {} from the cache, {} unchanged, {} failed; {archives}; {:.0} ms, compiling {:.0} ms{hint}",
             s.jobs, s.compiled, s.cached, s.kept, s.failed, ms(s.time), ms(s.busy),
         ));
     }

@@ -89,7 +89,14 @@ pub fn write(
             None => old.variants(&job.key).try_for_each(|v| take(&v))?,
         }
     }
+    if writer.is_empty() {
+        // Everything failed: what there was before is better than nothing.
+        return Ok((old.size(), false));
+    }
     let bytes = writer.finish().map_err(|e| archive_error(&e))?;
+    if old.archive.as_ref().is_some_and(|a| a.bytes() == bytes) {
+        return Ok((old.size(), false));
+    }
     sweep(&plan.output);
     if let Some(folder) = plan.output.parent().filter(|f| !f.as_os_str().is_empty()) {
         // If it cannot be made, writing says so.

@@ -4,6 +4,8 @@
 //! that is wrong with a cache makes a bake fail.
 
 pub mod local;
+#[cfg(feature = "remote-cache")]
+pub mod remote;
 
 use super::job::{self, Key};
 use crate::codes;
@@ -174,6 +176,12 @@ impl Cache {
 }
 
 /// Opens what an address names.
+#[cfg(feature = "remote-cache")]
+fn open_remote(address: &str) -> Result<Box<dyn Remote>, Diagnostic> {
+    remote::open(address).map(|store| Box::new(store) as Box<dyn Remote>)
+}
+
+#[cfg(not(feature = "remote-cache"))]
 fn open_remote(address: &str) -> Result<Box<dyn Remote>, Diagnostic> {
     let message = format!("this build has no remote caches, and `{address}` is one");
     Err(Diagnostic::error(codes::CACHE, message)
