@@ -38,6 +38,9 @@ impl Target for Dxil {
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
         Hlsl.canonical_detail(detail)
     }
+    fn tool_version(&self, dxc: Option<&std::path::Path>) -> Option<String> {
+        super::dxc::load(dxc).ok().map(|library| format!("dxc {}", library.version))
+    }
     fn emit(
         &self,
         module: &Module,
