@@ -35,6 +35,8 @@ luisac_ast::codes! {
     NO_MANIFEST = 1251 "there is no manifest", "`luisac bake` reads `luisac.toml`, in the folder that it is given or the current one.", "Write one, or give its path.";
     CHANGED = 1252 "an input changed during the bake", "The file was read for its hash when the bake began, and was another one when it was compiled.", "Bake again.";
     CACHE = 1253 "there is trouble with the cache", "Entries are checked when they are read; a folder that cannot be read or written, a store that does not answer or a damaged entry only make a bake slower.", "Choose another cache with `--cache`, or `--cache off`.";
+    BAD_CASE = 1260 "the recorded case cannot be read", "The file `NAME.expect.json` beside the kernel does not fit it, or is not of the form that `verify` reads.", "Correct or remove the file; `docs/verification.md` shows the form.";
+    DIFFERS = 1261 "a device gives another result", "A kernel that ran on a device left other numbers than the interpreter, or than its recorded case says, or it stopped.", "Make the case smaller with `luisac reduce`, and report a bug with it.";
     TOO_LONG = 1230 "the kernel is too long for code generation", "After the passes, a kernel with all that it calls may have 4,194,304 instructions: LLVM takes up to two kilobytes of memory for each.", "Compile with `-O1` or more, which removes most of an unrolled kernel; or keep loops as loops where the recording program unrolls them.";
 }
 

@@ -19,6 +19,7 @@ mod reduce;
 mod report;
 mod repro;
 mod run;
+mod verify;
 mod watch;
 
 use clap::{CommandFactory, Parser};
@@ -42,6 +43,7 @@ fn dispatch(command: &Command, messages: &Messages) -> Result<(), Failure> {
         Command::Compile(command) => compile::run(command, messages),
         Command::Bake(command) => bake::run(command, messages),
         Command::Run(command) => run::run(command, messages),
+        Command::Verify(command) => verify::run(command, messages),
         Command::Check(command) => check::run(command, messages),
         Command::Inspect(command) => inspect::run(command, messages),
         Command::Opt(command) => opt::run(command, messages),

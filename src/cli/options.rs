@@ -55,6 +55,8 @@ pub enum Command {
     Bake(BakeCommand),
     /// Compile for a device here and run it once.
     Run(RunCommand),
+    /// Run a kernel on every device here and compare the results.
+    Verify(VerifyCommand),
     /// Read and validate, emit nothing.
     Check(CheckCommand),
     /// Show what is in an input or an artifact.
@@ -161,7 +163,7 @@ impl clap::FromArgMatches for LintFlags {
 }
 
 /// How a kernel is compiled.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct CodeOptions {
     /// Optimisation level, 0 to 3.
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -401,6 +403,41 @@ pub struct RunCommand {
     /// Print compile, first and median run time.
     #[arg(long)]
     pub time: bool,
+    #[command(flatten)]
+    pub code: CodeOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyCommand {
+    /// The kernel's file; `-` is standard input. If `NAME.expect.json` lies beside `NAME.json`, its arguments and results are taken.
+    #[arg(value_name = "INPUT")]
+    pub input: PathBuf,
+    /// Take this kernel.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    #[command(flatten)]
+    pub read: ReadOptions,
+    /// Targets to run, such as `cpu,spirv`; by default all that this build has and a device here runs.
+    #[arg(long, value_name = "T", value_delimiter = ',')]
+    pub targets: Vec<String>,
+    /// Number of threads on each axis; a few blocks by default.
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dispatch)]
+    pub dispatch: Option<[u32; 3]>,
+    /// An argument as `run` takes it; those that are not given are made from the seed.
+    #[arg(long, value_name = "ARG=VALUE")]
+    pub arg: Vec<String>,
+    /// What arguments are made from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Relative difference that floats may have; by default 0 under `--math precise` and 0.001 under `--math fast`.
+    #[arg(long, value_name = "X")]
+    pub tolerance: Option<f64>,
+    /// Wave width of the interpreter.
+    #[arg(long, value_name = "LANES", default_value_t = 8)]
+    pub wave: u32,
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub code: CodeOptions,
 }

@@ -66,6 +66,21 @@ fn extension(text: &str) -> Option<String> {
     Some(Path::new(text).extension()?.to_str()?.to_ascii_lowercase())
 }
 
+/// The argument that an array holds: elements of a buffer, texels of an image, or one value.
+pub fn from_array(types: &TypeTable, formal: &Formal, array: Array) -> Result<Actual, String> {
+    match types.kind(formal.ty) {
+        TypeKind::Buffer { elem, .. } => {
+            let elem = if *elem == TypeId::VOID { TypeId::scalar(Scalar::U8) } else { *elem };
+            let bytes = elements_to_memory(types, elem, &array, None)?;
+            Ok(Actual::Buffer { bytes, shape: Some(array.shape) })
+        }
+        TypeKind::Texture { dim, elem, .. } => {
+            image_from_array(*dim, *elem, &array, None).map(Actual::Image)
+        }
+        _ => elements_to_memory(types, formal.ty, &array, Some(1)).map(Actual::Value),
+    }
+}
+
 // ---- values
 
 fn parse_value(types: &TypeTable, ty: TypeId, text: &str) -> Result<Vec<u8>, String> {
@@ -292,10 +307,10 @@ fn random_scalar(scalar: Scalar, bits: u64) -> u64 {
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, and the same on every machine.
-struct SplitMix(u64);
+pub struct SplitMix(pub u64);
 
 impl SplitMix {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -348,7 +363,7 @@ fn parse_image_size(dim: u8, size: &str) -> Result<[u32; 3], String> {
     }
 }
 
-fn texel_scalar(storage: PixelStorage) -> Option<Scalar> {
+pub fn texel_scalar(storage: PixelStorage) -> Option<Scalar> {
     match storage.kind() {
         TexelKind::Int { bits: 8 } => Some(Scalar::U8),
         TexelKind::Int { bits: 16 } => Some(Scalar::U16),

@@ -1,8 +1,8 @@
 //! `luisac run`: compile for a device here and run once.
 
-mod argument;
+pub(super) mod argument;
 mod element;
-mod npy;
+pub(super) mod npy;
 mod on_cpu;
 mod on_interp;
 #[cfg(feature = "vulkan")]
@@ -12,7 +12,7 @@ mod picture;
 use super::code_options::{code_options, split};
 use super::devices;
 use super::messages::{Failure, Messages};
-use super::options::{DeviceOption, RunCommand};
+use super::options::{self, DeviceOption, RunCommand};
 use super::output;
 use super::read::read_options;
 use argument::{Actual, Formal};
@@ -28,26 +28,37 @@ use luisac_xir::{FunctionId, Module, TypeTable};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What was measured.
+/// What a run gave beside its results.
 #[derive(Default)]
-struct Times {
-    compile: Duration,
+pub(super) struct Ran {
+    pub compile: Duration,
     /// One entry a run; the first includes what happens only once.
-    runs: Vec<Duration>,
+    pub runs: Vec<Duration>,
+    /// What the first run printed.
+    pub lines: Vec<String>,
 }
 
 /// Runs of a kernel under `--time`.
 const TIMED_RUNS: usize = 9;
 
 /// Everything a device needs.
-struct Launch<'a> {
-    command: &'a RunCommand,
-    options: &'a CodeOptions,
-    messages: &'a Messages,
-    input: &'a Input,
+pub(super) struct Launch<'a> {
+    pub dispatch: [u32; 3],
+    /// Lanes of a wave of the interpreter.
+    pub wave: u32,
+    /// How often it runs, at least once; results are those of the first.
+    pub runs: usize,
+    /// What the device is given, where it has a choice.
+    pub target: Option<&'a str>,
+    /// Whether what the kernel prints goes to standard output.
+    pub echo: bool,
+    pub code: &'a options::CodeOptions,
+    pub options: &'a CodeOptions,
+    pub messages: &'a Messages,
+    pub input: &'a Input,
     /// Position of the kernel among those of the module; see `choose`.
-    kernel: usize,
-    formals: &'a [Formal],
+    pub kernel: usize,
+    pub formals: &'a [Formal],
 }
 
 /// Compiles and runs a kernel, and writes arguments back.
@@ -112,20 +123,42 @@ fn run_input(
     let types = module.types.clone();
     let mut actuals = actuals(command, &module, kernel, &formals)?;
     let outs = outs(command, &module, kernel)?;
-    let launch = Launch { command, options, messages, input, kernel: position, formals: &formals };
-    let times = match command.device {
-        DeviceOption::Interp => on_interp::run(&launch, module, &mut actuals)?,
-        #[cfg(feature = "vulkan")]
-        DeviceOption::Vulkan => on_vulkan::run(&launch, module, &mut actuals)?,
-        _ => on_cpu::run(&launch, module, &mut actuals)?,
+    let launch = Launch {
+        dispatch: command.dispatch,
+        wave: command.wave,
+        runs: if command.time { TIMED_RUNS } else { 1 },
+        target: command.target.as_deref(),
+        echo: true,
+        code: &command.code,
+        options,
+        messages,
+        input,
+        kernel: position,
+        formals: &formals,
     };
+    let ran = on_device(command.device, &launch, module, &mut actuals)?;
     for (index, path) in outs {
         write_out(command, &types, (&formals[index], &actuals[index]), &path)?;
     }
     if command.time {
-        messages.note(show_times(times));
+        messages.note(show_times(ran));
     }
     Ok(())
+}
+
+/// Runs the kernel on a device of this build; `actuals` become what the run leaves.
+pub(super) fn on_device(
+    device: DeviceOption,
+    launch: &Launch,
+    module: Module,
+    actuals: &mut [Actual],
+) -> Result<Ran, Diagnostics> {
+    match device {
+        DeviceOption::Interp => on_interp::run(launch, module, actuals),
+        #[cfg(feature = "vulkan")]
+        DeviceOption::Vulkan => on_vulkan::run(launch, module, actuals),
+        _ => on_cpu::run(launch, module, actuals),
+    }
 }
 
 /// The kernel in the module as it is now.
@@ -136,7 +169,7 @@ fn kernel_of(launch: &Launch, module: &Module) -> Result<FunctionId, Diagnostic>
         .ok_or_else(|| Diagnostic::error(codes::NO_SUCH_ENTRY, "the passes removed the kernel"))
 }
 
-fn formals(module: &Module, kernel: FunctionId) -> Vec<Formal> {
+pub(super) fn formals(module: &Module, kernel: FunctionId) -> Vec<Formal> {
     let arguments = &module.functions[kernel].arguments;
     arguments
         .iter()
@@ -199,7 +232,7 @@ fn define_names(command: &RunCommand) -> Vec<(String, String)> {
     command.code.define.iter().filter_map(|d| split(d, "--define").ok()).collect()
 }
 
-fn one_actual(
+pub(super) fn one_actual(
     module: &Module,
     kernel: FunctionId,
     formals: &[Formal],
@@ -239,7 +272,7 @@ fn write_out(
     Ok(())
 }
 
-fn show_times(mut times: Times) -> String {
+fn show_times(mut times: Ran) -> String {
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
     let first = times.runs.first().copied().unwrap_or_default();
     times.runs.sort();
@@ -259,7 +292,7 @@ fn artifact(
     mut module: Module,
     choice: &TargetChoice,
 ) -> Result<Artifact, Diagnostics> {
-    let code = &launch.command.code;
+    let code = launch.code;
     let pipeline = compile::pipeline_for(launch.options, choice)?;
     if let Some(path) = &code.repro {
         super::repro::write(path, &module, &pipeline, code.fuel)?;
@@ -277,27 +310,28 @@ fn artifact(
 /// further runs start from other contents.
 fn repeat(
     launch: &Launch,
-    times: &mut Times,
+    ran: &mut Ran,
     mut once: impl FnMut(&mut dyn FnMut(&str)) -> Result<u64, RuntimeError>,
     take_back: impl FnOnce() -> Result<(), RuntimeError>,
 ) -> Result<(), Diagnostics> {
     let mut timed = |print: &mut dyn FnMut(&str)| {
         let start = Instant::now();
         let outcome = once(print);
-        times.runs.push(start.elapsed());
+        ran.runs.push(start.elapsed());
         outcome
     };
     let mut lines = Vec::new();
     let outcome = timed(&mut |line| lines.push(line.to_owned()));
     // Also what was printed before a fault.
-    show_output(&lines)?;
+    show_output(launch, &lines)?;
     let lost = outcome.map_err(failed)?;
     if lost > 0 {
         launch.messages.note(format!("warning: the log had no room for {lost} bytes of records"));
     }
     take_back().map_err(failed)?;
-    let further = if launch.command.time { TIMED_RUNS - 1 } else { 0 };
-    (0..further).try_for_each(|_| timed(&mut |_| ()).map(drop)).map_err(failed)
+    (1..launch.runs).try_for_each(|_| timed(&mut |_| ()).map(drop)).map_err(failed)?;
+    ran.lines = lines;
+    Ok(())
 }
 
 /// What the runtime says.
@@ -307,12 +341,11 @@ fn failed(error: RuntimeError) -> Diagnostics {
 }
 
 /// What the kernel printed, on standard output.
-fn show_output(lines: &[String]) -> Result<(), Diagnostic> {
-    let mut text = lines.join("\n");
-    if !lines.is_empty() {
-        text.push('\n');
+fn show_output(launch: &Launch, lines: &[String]) -> Result<(), Diagnostic> {
+    if !launch.echo || lines.is_empty() {
+        return Ok(());
     }
-    super::messages::print(text.as_bytes()).map_err(|e| {
+    super::messages::print((lines.join("\n") + "\n").as_bytes()).map_err(|e| {
         Diagnostic::error(codes::CANNOT_WRITE, format!("cannot write to standard output: {e}"))
     })
 }

@@ -1,7 +1,7 @@
 //! The device `cpu`: compiled for this machine, loaded from memory.
 
 use super::argument::{Actual, ImageData};
-use super::{Launch, Times, failed, repeat};
+use super::{Launch, Ran, failed, repeat};
 use luisac::driver::compile::TargetChoice;
 use luisac_ast::diagnostic::Diagnostics;
 use luisac_ast::types::TypeKind;
@@ -19,8 +19,8 @@ enum Resource {
     Image(Image),
 }
 
-pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Times, Diagnostics> {
-    let mut times = Times::default();
+pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ran, Diagnostics> {
+    let mut ran = Ran::default();
     let start = Instant::now();
     let is_3d: Vec<bool> = launch
         .formals
@@ -29,7 +29,7 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ti
         .collect();
     let device = Device::cpu();
     let kernel = load(launch, module, &device)?;
-    times.compile = start.elapsed();
+    ran.compile = start.elapsed();
     let mut resources = Vec::new();
     for (actual, &is_3d) in actuals.iter().zip(&is_3d) {
         resources.push(upload(&device, actual, is_3d).map_err(failed)?);
@@ -43,13 +43,13 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ti
         })
         .collect();
     let mut bound = kernel.bind(&args).map_err(failed)?;
-    let dispatch = launch.command.dispatch;
+    let dispatch = launch.dispatch;
     let once = |print: &mut dyn FnMut(&str)| bound.dispatch_logged(dispatch, print);
-    repeat(launch, &mut times, once, || {
+    repeat(launch, &mut ran, once, || {
         download(&resources, actuals);
         Ok(())
     })?;
-    Ok(times)
+    Ok(ran)
 }
 
 fn load(launch: &Launch, module: Module, device: &Device) -> Result<Kernel, Diagnostics> {

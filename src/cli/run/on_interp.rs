@@ -1,7 +1,7 @@
 //! The device `interp`: the XIR interpreter, judge of all others.
 
 use super::argument::{Actual, ImageData};
-use super::{Launch, TIMED_RUNS, Times};
+use super::{Launch, Ran};
 use luisac::codes;
 use luisac::driver::compile::{self, Watch};
 use luisac_artifact::metadata::BoundsMode;
@@ -14,10 +14,10 @@ pub fn run(
     launch: &Launch,
     mut module: Module,
     actuals: &mut [Actual],
-) -> Result<Times, Diagnostics> {
-    let mut times = Times::default();
+) -> Result<Ran, Diagnostics> {
+    let mut ran = Ran::default();
     let start = Instant::now();
-    let code = &launch.command.code;
+    let code = launch.code;
     let pipeline = compile::pipeline_for_interpreter(launch.options)?;
     if let Some(path) = &code.repro {
         super::super::repro::write(path, &module, &pipeline, code.fuel)?;
@@ -27,40 +27,40 @@ pub fn run(
     let mut watch = Watch { verify_each: code.verify_each, after: Some(&mut see) };
     let report = compile::optimise(&mut module, &pipeline, launch.options, &mut watch)?;
     watcher.finish(launch.messages, &launch.input.stem, report, (None, Vec::new()))?;
-    times.compile = start.elapsed();
+    ran.compile = start.elapsed();
     let kernel = super::kernel_of(launch, &module)?;
     let config = interp::Launch {
-        wave_width: launch.command.wave,
+        wave_width: launch.wave,
         bounds: match launch.options.bounds {
             BoundsMode::Off => interp::Bounds::Off,
             BoundsMode::Clamp => interp::Bounds::Clamp,
             BoundsMode::Trap => interp::Bounds::Trap,
         },
-        ..interp::Launch::new(launch.command.dispatch)
+        ..interp::Launch::new(launch.dispatch)
     };
-    let runs = if launch.command.time { TIMED_RUNS } else { 1 };
-    for i in 0..runs {
+    for i in 0..launch.runs {
         let mut args = actuals.iter().map(to_arg).collect::<Result<Vec<_>, _>>()?;
         let start = Instant::now();
         let outcome = interp::run(&module, kernel, &mut args, &config).map_err(|fault| {
             // Also what was printed before the fault.
-            let shown = super::show_output(&fault.outcome.lines);
+            let shown = super::show_output(launch, &fault.outcome.lines);
             shown.map_or_else(Diagnostics::from, |()| failed(launch, &fault))
         })?;
-        times.runs.push(start.elapsed());
+        ran.runs.push(start.elapsed());
         if i == 0 {
-            super::show_output(&outcome.lines)?;
+            super::show_output(launch, &outcome.lines)?;
             for warning in &outcome.warnings {
                 launch.messages.note(format!("warning: {warning}"));
             }
+            ran.lines = outcome.lines;
         }
-        if i + 1 == runs {
+        if i + 1 == launch.runs {
             args.into_iter()
                 .zip(actuals.iter_mut())
                 .for_each(|(arg, actual)| take_back(arg, actual));
         }
     }
-    Ok(times)
+    Ok(ran)
 }
 
 fn to_arg(actual: &Actual) -> Result<Arg, Diagnostic> {

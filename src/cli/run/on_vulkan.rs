@@ -1,7 +1,7 @@
 //! The device `vulkan`: SPIR-V or WGSL for the first device that the loader has.
 
 use super::argument::{Actual, ImageData};
-use super::{Launch, Times, failed, repeat};
+use super::{Launch, Ran, failed, repeat};
 use luisac::driver::compile::TargetChoice;
 use luisac_ast::diagnostic::Diagnostics;
 use luisac_ast::types::TypeKind;
@@ -17,20 +17,20 @@ enum Resource {
     Image(Image),
 }
 
-pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Times, Diagnostics> {
-    let mut times = Times::default();
+pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ran, Diagnostics> {
+    let mut ran = Ran::default();
     let start = Instant::now();
     let is_3d: Vec<bool> = launch
         .formals
         .iter()
         .map(|f| matches!(module.types.kind(f.ty), TypeKind::Texture { dim: 3, .. }))
         .collect();
-    let choice = TargetChoice::parse(launch.command.target.as_deref().unwrap_or("spirv"))?;
+    let choice = TargetChoice::parse(launch.target.unwrap_or("spirv"))?;
     let artifact = super::artifact(launch, module, &choice)?;
     let device = Device::open().map_err(failed)?;
     // SAFETY: code and metadata come from the emitter, a moment ago.
     let kernel = unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(failed)?;
-    times.compile = start.elapsed();
+    ran.compile = start.elapsed();
     let mut resources = Vec::new();
     for (actual, &is_3d) in actuals.iter().zip(&is_3d) {
         resources.push(upload(&device, actual, is_3d).map_err(failed)?);
@@ -44,10 +44,10 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ti
         })
         .collect();
     let mut bound = kernel.bind(&args).map_err(failed)?;
-    let dispatch = launch.command.dispatch;
+    let dispatch = launch.dispatch;
     let once = |print: &mut dyn FnMut(&str)| bound.dispatch_logged(dispatch, print);
-    repeat(launch, &mut times, once, || download(&resources, actuals))?;
-    Ok(times)
+    repeat(launch, &mut ran, once, || download(&resources, actuals))?;
+    Ok(ran)
 }
 
 fn upload(device: &Device, actual: &Actual, is_3d: bool) -> Result<Resource, RuntimeError> {
