@@ -38,7 +38,7 @@ fn outcome_of<'a>(results: &'a [Value], device: &str) -> &'a str {
 
 #[test]
 fn recorded_cases_are_kept() {
-    for name in ["saxpy", "atomic_members", "builtin_variables", "arrays_of_structures"] {
+    for name in ["atomic_counters", "atomic_members", "builtin_variables", "arrays_of_structures"] {
         let folder = copied(name, true);
         let file = format!("{name}.json");
         let outcome = verify(&folder, &[&file, "--json"]).ok();
@@ -67,18 +67,18 @@ fn arguments_are_made_where_none_are_recorded() {
 
 #[test]
 fn a_difference_is_found_and_told() {
-    let folder = copied("saxpy", true);
-    let text = String::from_utf8(folder.read("saxpy.expect.json")).expect("text");
+    let folder = copied("atomic_counters", true);
+    let text = String::from_utf8(folder.read("atomic_counters.expect.json")).expect("text");
     let mut case: Value = serde_json::from_str(&text).expect("JSON");
     let entry = case["expect"].as_object_mut().expect("results").values_mut().next().expect("one");
     entry["data"][1] = "0x12345678".into();
-    folder.write("saxpy.expect.json", case.to_string());
-    let outcome = verify(&folder, &["saxpy.json"]);
+    folder.write("atomic_counters.expect.json", case.to_string());
+    let outcome = verify(&folder, &["atomic_counters.json"]);
     assert_eq!(outcome.code, Some(4), "{}", outcome.stderr);
     assert!(outcome.codes().contains(&"L1261"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("expected 0x12345678"), "{}", outcome.stderr);
     assert!(outcome.text().contains("differs"), "{}", outcome.text());
-    let told = verify(&folder, &["saxpy.json", "--json", "--message-format", "json"]);
+    let told = verify(&folder, &["atomic_counters.json", "--json", "--message-format", "json"]);
     assert_eq!((told.code, outcome_of(&results(&told), "interp")), (Some(4), "differs"));
     assert!(
         told.stderr.lines().all(|l| serde_json::from_str::<Value>(l).is_ok()),
@@ -105,11 +105,11 @@ fn cases_that_do_not_fit_are_refused() {
 
 #[test]
 fn targets_are_chosen() {
-    let folder = copied("saxpy", true);
-    let outcome = verify(&folder, &["saxpy.json", "--targets", "vax"]);
+    let folder = copied("atomic_counters", true);
+    let outcome = verify(&folder, &["atomic_counters.json", "--targets", "vax"]);
     assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
     if cfg!(feature = "llvm") {
-        let outcome = verify(&folder, &["saxpy.json", "--targets", "cpu", "--json"]).ok();
+        let outcome = verify(&folder, &["atomic_counters.json", "--targets", "cpu", "--json"]).ok();
         let devices: Vec<Value> = results(&outcome).iter().map(|r| r["device"].clone()).collect();
         assert_eq!(devices, ["interp", "cpu"]);
     }
