@@ -203,8 +203,7 @@ mod tests {
     fn leaves_leave_padding_out() {
         let mut types = TypeTable::new();
         let pair = [TypeId::vector(Scalar::F32, 3), TypeId::BOOL];
-        let members = pair.into_iter().map(luisac_ast::types::Member::plain).collect();
-        let pair = types.structure(0, members).expect("a structure");
+        let pair = types.structure(0, pair).expect("a structure");
         let found = leaves(&types, pair);
         let f = Scalar::F32;
         assert_eq!(found, [(0, f), (4, f), (8, f), (16, Scalar::Bool)]);
