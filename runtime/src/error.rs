@@ -237,6 +237,14 @@ fn place(argument: Option<u32>, name: &Option<String>) -> String {
 }
 
 impl RuntimeError {
+    /// Refused for this cause; if that was refused itself, for what was the cause of it.
+    pub(crate) fn refused(cause: &Arc<Self>) -> Self {
+        match &**cause {
+            Self::Refused(first) => Self::Refused(first.clone()),
+            _ => Self::Refused(cause.clone()),
+        }
+    }
+
     /// The stable diagnostic code.
     #[must_use]
     pub fn code(&self) -> &'static str {

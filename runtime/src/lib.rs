@@ -31,6 +31,8 @@ mod cpu;
 mod error;
 pub mod host;
 mod kernel;
+#[doc(hidden)]
+pub mod layout;
 mod list;
 mod log;
 mod open;
@@ -55,6 +57,7 @@ pub use log::Output;
 pub use luisac_artifact::{
     Archive, ArchiveError, DeviceProfile, Metadata, PixelStorage, include_archive,
 };
+pub use luisac_runtime_derive::Value;
 pub use open::Device;
 pub use resource::{
     BindlessArray, Buffer, Event, INDIRECT_ENTRY_BYTES, INDIRECT_HEADER_BYTES, Image, ImageLevel,

@@ -137,7 +137,7 @@ impl Stream {
             // One after the other, so that all threads agree on what comes before what.
             let _order = shared.device.order().lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(cause) = &shared.state().failed {
-                return Err(RuntimeError::Refused(cause.clone()));
+                return Err(RuntimeError::refused(cause));
             }
             let kept = submit_arrays(&list.0);
             let run = Run::new(shared, &list.0, kept.clone());

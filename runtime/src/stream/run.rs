@@ -247,14 +247,10 @@ fn start_all(mut ready: VecDeque<Arc<Run>>, here: bool) {
         let refused = run.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
         match refused {
             Some(cause) => {
-                let cause = match &*cause {
-                    RuntimeError::Refused(first) => first.clone(),
-                    _ => cause,
-                };
                 if let Some(list) = run.list() {
                     run.skip(&list, 0);
                 }
-                run.end(Err(RuntimeError::Refused(cause)), &mut ready);
+                run.end(Err(RuntimeError::refused(&cause)), &mut ready);
             }
             None => {
                 let device = run.stream.device.clone();
