@@ -51,6 +51,11 @@ pub(crate) trait Backend: Send + Sync {
     /// The name to open it by.
     fn name(&self) -> &'static str;
 
+    /// What it is, in words.
+    fn describe(&self) -> String {
+        self.name().into()
+    }
+
     /// The targets whose code it runs.
     fn profile(&self) -> DeviceProfile;
 

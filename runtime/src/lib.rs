@@ -28,6 +28,8 @@ mod archive;
 mod argument;
 mod backend;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod error;
 pub mod host;
 mod kernel;

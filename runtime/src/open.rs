@@ -13,6 +13,13 @@ use crate::{
     PixelStorage, RuntimeError, Stream, Value, backend::Backend, cpu::Cpu, resource::Common,
 };
 
+/// The devices that this build can open, if they are there.
+pub(crate) const NAMES: &[&str] = &[
+    "cpu",
+    #[cfg(feature = "cuda")]
+    "cuda",
+];
+
 /// A number that nothing else in the process has.
 pub(crate) fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -30,16 +37,18 @@ pub(crate) struct Inner {
 pub struct Device(Arc<Inner>);
 
 impl Device {
-    /// Opens a device by its name: `cpu`.
+    /// Opens a device by its name: `cpu`, or `cuda` (feature `cuda`).
     ///
     /// # Errors
     /// [`RuntimeError::NoDevice`] for names of nothing that is here.
     pub fn open(name: &str) -> Result<Self, RuntimeError> {
         match name {
             "cpu" => Ok(Self::cpu()),
+            #[cfg(feature = "cuda")]
+            "cuda" => Ok(Self::with_backend(crate::cuda::Cuda::open()?)),
             _ => Err(RuntimeError::NoDevice {
                 device: name.into(),
-                reason: "this program has the devices: cpu".into(),
+                reason: format!("this program has the devices: {}", NAMES.join(", ")),
             }),
         }
     }
@@ -64,6 +73,12 @@ impl Device {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.0.backend.name()
+    }
+
+    /// What it is, in words: the hardware and its driver.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.0.backend.describe()
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {

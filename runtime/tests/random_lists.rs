@@ -1,6 +1,6 @@
 //! Random lists give the same bytes on many threads as by the book: one command after the other, in plain Rust.
 //!
-//! `LUISAC_LISTS` says how many lists; a few are tried without it.
+//! `LUISAC_LISTS` says how many lists; a few are tried without it. `LUISAC_DEVICE` names another device than the CPU.
 
 mod common;
 
@@ -82,8 +82,11 @@ impl Real {
             luisac_artifact::metadata::Argument { usage, ..argument }
         };
         let load = |name: &str, arguments| {
-            let metadata = metadata(name, [32, 1, 1], arguments, vec![]);
-            // SAFETY: the object is the C compiler's, from a source whose kernels follow the metadata.
+            let metadata = match device.name() {
+                "cuda" => common::ptx_metadata(name, [32, 1, 1], arguments),
+                _ => metadata(name, [32, 1, 1], arguments, vec![]),
+            };
+            // SAFETY: the object is the C compiler's, or our own PTX, from a source whose kernels follow the metadata.
             unsafe { device.load(object, metadata) }.unwrap()
         };
         let shape = ImageShape {
@@ -208,11 +211,19 @@ fn step(
     None
 }
 
+/// The device that was asked for, with the code of the kernels for it.
+fn device() -> Option<(Device, Vec<u8>)> {
+    match std::env::var("LUISAC_DEVICE") {
+        Ok(name) if name == "cuda" => Some((Device::open(&name).unwrap(), common::PTX.into())),
+        Ok(name) if name != "cpu" => panic!("there are no kernels for the device {name}"),
+        _ => Some((Device::cpu_with_threads(4), kernels("random")?)),
+    }
+}
+
 #[test]
 fn threads_give_what_one_after_the_other_gives() {
-    let Some(object) = kernels("random") else { return };
+    let Some((device, object)) = device() else { return };
     let lists: u64 = std::env::var("LUISAC_LISTS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
-    let device = Device::cpu_with_threads(4);
     let real = Real::new(&device, &object);
     let mut model = Model {
         buffers: WORDS.iter().map(|n| vec![0; *n]).collect(),

@@ -63,6 +63,17 @@ fn interpreter() -> Here {
     Here { text: "the XIR interpreter".into(), details: json!({}) }
 }
 
+#[cfg(feature = "cuda")]
+fn cuda() -> Result<Here, Missing> {
+    let device = luisac_runtime::Device::open("cuda").map_err(|e| Missing {
+        why: e.to_string(),
+        help: "install NVIDIA's driver, or use `--device cpu`".into(),
+    })?;
+    let (text, targets) = (device.describe(), device.profile().takes);
+    Ok(Here { details: json!({"targets": targets, "device": text}), text })
+}
+
+#[cfg(not(feature = "cuda"))]
 fn cuda() -> Result<Here, Missing> {
     Err(not_built("cuda"))
 }

@@ -118,6 +118,19 @@ pub fn metadata(
     }
 }
 
+/// The kernels of `ptx/kernels.ptx`.
+pub const PTX: &str = include_str!("../ptx/kernels.ptx");
+
+/// Metadata of one of them.
+pub fn ptx_metadata(entry: &str, block_size: [u32; 3], arguments: Vec<Argument>) -> Metadata {
+    let version = "7.0".to_string();
+    Metadata {
+        target: "ptx:sm_70".into(),
+        ptx: Some(luisac_artifact::metadata::Ptx { sm: 70, version }),
+        ..metadata(entry, block_size, arguments, vec![])
+    }
+}
+
 /// The records of the kernel `talks`.
 pub fn talker_formats() -> Vec<Format> {
     let value = |ty: &str, offset| FormatArgument { ty: ty.into(), offset };

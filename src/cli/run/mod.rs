@@ -4,6 +4,8 @@ pub(super) mod argument;
 mod element;
 pub(super) mod npy;
 mod on_cpu;
+#[cfg(feature = "cuda")]
+mod on_cuda;
 mod on_interp;
 #[cfg(feature = "vulkan")]
 mod on_vulkan;
@@ -155,6 +157,8 @@ pub(super) fn on_device(
 ) -> Result<Ran, Diagnostics> {
     match device {
         DeviceOption::Interp => on_interp::run(launch, module, actuals),
+        #[cfg(feature = "cuda")]
+        DeviceOption::Cuda => on_cuda::run(launch, module, actuals),
         #[cfg(feature = "vulkan")]
         DeviceOption::Vulkan => on_vulkan::run(launch, module, actuals),
         _ => on_cpu::run(launch, module, actuals),

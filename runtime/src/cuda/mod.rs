@@ -1,0 +1,268 @@
+//! The device `cuda` (feature `cuda`): PTX through NVIDIA's driver, whose library is looked for at run time.
+//!
+//! A list becomes CUDA graphs that have the scheduler's own edges, cut where the host takes part: at callbacks, signals and indirect
+//! dispatches. Small parts are launched without a graph. Who waits for a list at once runs it on the own thread; other
+//! lists run on threads of the device, one queue of the GPU for each list on its way.
+
+mod driver;
+mod execute;
+mod graph;
+mod image;
+mod module;
+mod steps;
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use luisac_artifact::{DeviceProfile, Metadata, abi};
+
+use self::{
+    driver::{Context, Memory, Queue},
+    execute::Prepared,
+    image::Image,
+    module::Module,
+};
+use crate::{
+    ImageShape, LoadError, RuntimeError,
+    backend::{Backend, Raw},
+    list::{Command, Committed},
+    resource::Change,
+    stream::Run,
+};
+
+/// Threads that run lists nobody waits for at once.
+const THREADS: usize = 8;
+
+/// Memory of a buffer.
+struct Buffer(Memory);
+
+/// A kernel's code.
+struct CudaKernel(Module);
+
+/// The records of a bindless array, and what they hold once everything that has begun is done.
+struct Array {
+    memory: Memory,
+    records: Mutex<Vec<abi::BindlessRecord>>,
+}
+
+/// What this device made, in its own form. Resources of other devices were refused when the list was recorded.
+fn own<T: 'static>(raw: &Raw) -> Result<&T, RuntimeError> {
+    raw.downcast_ref().ok_or(RuntimeError::OtherDevice)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Array {
+    /// Applies changes; the bytes of the records of some slots, in order.
+    fn apply(&self, changes: &[(u32, Change)], slots: &[u32]) -> Result<Vec<u8>, RuntimeError> {
+        let mut records = lock(&self.records);
+        for (slot, change) in changes {
+            if let Some(record) = records.get_mut(*slot as usize) {
+                change_record(record, change)?;
+            }
+        }
+        let chosen = slots.iter().filter_map(|slot| records.get(*slot as usize));
+        Ok(chosen.flat_map(bytes_of).collect())
+    }
+
+    fn write_all(&self) -> Result<(), RuntimeError> {
+        let bytes: Vec<u8> = lock(&self.records).iter().flat_map(bytes_of).collect();
+        self.memory.write(&bytes)
+    }
+}
+
+fn bytes_of(record: &abi::BindlessRecord) -> Vec<u8> {
+    let abi::BindlessRecord { buffer, buffer_size, image2d, image3d } = *record;
+    [buffer, buffer_size, image2d, image3d].iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn change_record(record: &mut abi::BindlessRecord, change: &Change) -> Result<(), RuntimeError> {
+    match change {
+        Change::Buffer(view) => {
+            let (address, bytes) = match view {
+                Some(view) => {
+                    let buffer: &Buffer = own(&view.memory.raw)?;
+                    (buffer.0.address + view.start, view.bytes)
+                }
+                None => (0, 0),
+            };
+            let mask = (1 << abi::PTX_SIZE_BITS) - 1;
+            record.buffer = address;
+            record.buffer_size = record.buffer_size & !mask | bytes & mask;
+        }
+        Change::Image(dimension, member) => {
+            let (texture, code) = match member {
+                Some(member) => {
+                    let image: &Image = own(&member.level.memory.raw)?;
+                    let table = image.table(member.level.level)?;
+                    (table.texture(member.sampler), u64::from(member.sampler.code()))
+                }
+                None => (0, 0),
+            };
+            let is_2d = *dimension == 2;
+            let [bits2, bits3] = abi::PTX_SAMPLER_BITS;
+            let bits = if is_2d { bits2 } else { bits3 };
+            let word = if is_2d { &mut record.image2d } else { &mut record.image3d };
+            *word = texture;
+            record.buffer_size = record.buffer_size & !(0xff << bits) | code << bits;
+        }
+    }
+    Ok(())
+}
+
+/// The device.
+pub(crate) struct Cuda {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Arc<Context>,
+    /// Queues that no list is on.
+    queues: Mutex<Vec<Queue>>,
+    work: Mutex<Work>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    waiting: VecDeque<Arc<Run>>,
+    threads: usize,
+    idle: usize,
+    closed: bool,
+}
+
+impl Cuda {
+    /// Opens the first GPU.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoDevice`] with the reason.
+    pub(crate) fn open() -> Result<Self, RuntimeError> {
+        let context = Context::open()?;
+        let (queues, work, more) = Default::default();
+        Ok(Self { shared: Arc::new(Shared { context, queues, work, more }) })
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        lock(&self.shared.work).closed = true;
+        self.shared.more.notify_all();
+    }
+}
+
+impl Shared {
+    /// Runs a list to its end on the calling thread.
+    fn execute(&self, run: &Run) {
+        let queue = lock(&self.queues).pop();
+        let result = queue.map_or_else(|| Queue::new(&self.context), Ok).and_then(|queue| {
+            let result = execute::run(&self.context, &queue, run);
+            if result.is_err() {
+                // What was launched before the error must not outlive what it uses.
+                let _ = queue.wait();
+            }
+            lock(&self.queues).push(queue);
+            result
+        });
+        run.finish(result);
+    }
+
+    /// The life of a thread.
+    fn serve(&self) {
+        let mut work = lock(&self.work);
+        loop {
+            if let Some(run) = work.waiting.pop_front() {
+                drop(work);
+                self.execute(&run);
+                drop(run);
+                work = lock(&self.work);
+            } else if work.closed {
+                return;
+            } else {
+                work.idle += 1;
+                work = self.more.wait(work).unwrap_or_else(PoisonError::into_inner);
+                work.idle -= 1;
+            }
+        }
+    }
+}
+
+impl Backend for Cuda {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn describe(&self) -> String {
+        let Context { name, capability, driver, .. } = &*self.shared.context;
+        let (major, minor) = (driver / 1000, driver % 1000 / 10);
+        format!("{name}, sm_{capability}, driver for CUDA {major}.{minor}")
+    }
+
+    fn profile(&self) -> DeviceProfile {
+        DeviceProfile::new(format!("ptx:sm_{}", self.shared.context.capability))
+    }
+
+    fn buffer(&self, bytes: u64) -> Result<Raw, RuntimeError> {
+        Ok(Box::new(Buffer(Memory::zeroed(&self.shared.context, bytes)?)))
+    }
+
+    fn image(&self, shape: &ImageShape) -> Result<Raw, RuntimeError> {
+        Ok(Box::new(Image::new(&self.shared.context, shape)?))
+    }
+
+    fn bindless_array(&self, slots: u32) -> Result<Raw, RuntimeError> {
+        let bytes = u64::from(slots) * size_of::<abi::BindlessRecord>() as u64;
+        let memory = Memory::zeroed(&self.shared.context, bytes)?;
+        let records = vec![abi::BindlessRecord::default(); slots as usize];
+        Ok(Box::new(Array { memory, records: Mutex::new(records) }))
+    }
+
+    unsafe fn kernel(&self, code: &[u8], metadata: &Metadata) -> Result<Raw, RuntimeError> {
+        if !metadata.is_for("ptx") {
+            return Err(LoadError::WrongTarget(metadata.target.clone(), "cuda").into());
+        }
+        let capability = self.shared.context.capability;
+        if metadata.ptx.as_ref().is_some_and(|ptx| ptx.sm > capability) {
+            let (target, feature) = (metadata.target.clone(), "so high a compute capability");
+            return Err(LoadError::MissingFeature { target, feature }.into());
+        }
+        Ok(Box::new(CudaKernel(Module::load(&self.shared.context, code, metadata)?)))
+    }
+
+    fn prepare(&self, commands: &[Command]) -> Result<Raw, RuntimeError> {
+        Ok(Box::new(Prepared::new(&self.shared.context, commands)?))
+    }
+
+    fn start(&self, run: Arc<Run>, here: bool) {
+        if here {
+            return self.shared.execute(&run);
+        }
+        let mut work = lock(&self.shared.work);
+        work.waiting.push_back(run);
+        if work.waiting.len() > work.idle && work.threads < THREADS {
+            let shared = self.shared.clone();
+            let thread = std::thread::Builder::new().name("luisac-cuda".into());
+            if thread.spawn(move || shared.serve()).is_ok() {
+                work.threads += 1;
+            } else if work.threads == 0 {
+                // The system gives no threads: the caller does it.
+                let run = work.waiting.pop_back();
+                drop(work);
+                if let Some(run) = run {
+                    self.shared.execute(&run);
+                }
+                return;
+            }
+        }
+        drop(work);
+        self.shared.more.notify_one();
+    }
+
+    fn skip(&self, list: &Committed, from: usize) {
+        // It can only fail if the device is lost, which later lists will find out.
+        let _ = execute::skip(list, from);
+    }
+}
