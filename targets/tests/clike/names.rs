@@ -53,7 +53,8 @@ fn hostile_names_and_comments_do_not_steer_the_text() {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), names.len(), "{text}");
-        let reserved = ["float", "groupshared", "threadgroup", "while", "params", "kernel_k"];
+        let own = if target == "hlsl" { "groupshared" } else { "threadgroup" };
+        let reserved = ["float", own, "while", "params", "kernel_k"];
         assert!(seen.iter().all(|n| !reserved.contains(n) && !n.starts_with("__")), "{seen:?}");
     }
 }
