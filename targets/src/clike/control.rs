@@ -27,7 +27,8 @@ pub struct Control {
     branches: Vec<Branch>,
     /// The lines of the heads of loops whose test may move there.
     loops: Vec<usize>,
-    selectors: Vec<Scalar>,
+    /// Of each open switch: the type of its selector, and the one that it is written in.
+    selectors: Vec<(Scalar, Scalar)>,
 }
 
 impl Control {
@@ -133,16 +134,17 @@ impl Control {
         if selector != scalar && !f.cx.language.is_widened(scalar) {
             text = Expr::call(f.cx.language.scalar(selector), &[text]);
         }
-        self.selectors.push(selector);
+        self.selectors.push((scalar, selector));
         f.lines.open(format!("switch ({}) {{", text.text));
         Ok(())
     }
 
     fn case(&mut self, f: &mut FnEmit<'_, '_>, labels: &[u64], is_default: bool) {
-        let selector = self.selectors.last().copied().unwrap_or(Scalar::U32);
+        let (scalar, selector) =
+            self.selectors.last().copied().unwrap_or((Scalar::U32, Scalar::U32));
         let mut head = String::new();
         for &label in labels {
-            let value = literal::scalar(f.cx.language, selector, label);
+            let value = literal::scalar(f.cx.language, selector, extended(scalar, label));
             head.push_str(&format!("case {}: ", value.text));
         }
         if is_default {
@@ -167,6 +169,12 @@ impl Control {
         }
         Ok(())
     }
+}
+
+/// The bits of a label, extended as its type says.
+fn extended(scalar: Scalar, label: u64) -> u64 {
+    let unused = 64 - scalar.size() * 8;
+    if scalar.is_signed() { ((label << unused) as i64 >> unused) as u64 } else { label }
 }
 
 /// Whether the `else` that an `if` stands in holds nothing behind it.

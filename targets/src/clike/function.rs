@@ -127,7 +127,10 @@ impl<'e, 'a> FnEmit<'e, 'a> {
                     self.paths.insert(argument.value, Path::variable(memory, name, argument.ty));
                 }
                 Class::Path(root, hops) => {
-                    let path = self.path_parameter(i, root, hops, name, &mut roots, &mut list);
+                    let mut path = self.path_parameter(i, root, hops, name, &mut roots, &mut list);
+                    path.part_type = argument.ty;
+                    path.in_vector = self.cx.types.is_scalar(argument.ty)
+                        && path.steps.last().is_some_and(Step::is_component);
                     self.paths.insert(argument.value, path);
                 }
                 _ => {
@@ -563,7 +566,7 @@ impl<'e, 'a> FnEmit<'e, 'a> {
             return Err(internal("a call without a callee"));
         };
         let args = self.func.args(inst).to_vec();
-        let (classes, mut texts, after) = self.arguments(callee, &args)?;
+        let (classes, mut texts) = self.arguments(callee, &args)?;
         self.settle()?;
         let name = self.cx.form(Form { function: callee, classes });
         let needs = self.cx.needs.get(&callee).cloned().unwrap_or_default();
@@ -573,24 +576,15 @@ impl<'e, 'a> FnEmit<'e, 'a> {
             }
         }
         let text = Expr::call(&name, &texts);
-        self.define_at_once(inst, &text)?;
-        for line in after {
-            self.lines.push(line);
-        }
-        Ok(())
+        self.define_at_once(inst, &text)
     }
 
-    /// The kinds of the arguments of a call, their texts, and what follows the call.
-    #[allow(clippy::type_complexity, reason = "three lists that are made together")]
-    fn arguments(
-        &mut self,
-        callee: FunctionId,
-        args: &[ValueId],
-    ) -> Emit<(Vec<Class>, Vec<Expr>, Vec<String>)> {
+    /// The kinds of the arguments of a call, and their texts.
+    fn arguments(&mut self, callee: FunctionId, args: &[ValueId]) -> Emit<(Vec<Class>, Vec<Expr>)> {
         let module = self.cx.module;
         let needs = self.cx.needs.get(&callee).cloned().unwrap_or_default();
         let formals = &module.functions[callee].arguments;
-        let (mut classes, mut texts, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut classes, mut texts) = (Vec::new(), Vec::new());
         let places = self.reference_places(args)?;
         for (i, (&arg, formal)) in args.iter().zip(formals).enumerate() {
             match formal.kind {
@@ -603,12 +597,12 @@ impl<'e, 'a> FnEmit<'e, 'a> {
                     classes.push(self.pass_resource(arg, need, &mut texts)?);
                 }
                 ArgumentKind::Reference => {
-                    let class = self.pass_reference(i, &places, &mut texts, &mut after)?;
+                    let class = self.pass_reference(i, &places, &mut texts)?;
                     classes.push(class);
                 }
             }
         }
-        Ok((classes, texts, after))
+        Ok((classes, texts))
     }
 
     /// The places that the reference arguments of a call name.
@@ -649,45 +643,47 @@ impl<'e, 'a> FnEmit<'e, 'a> {
         position: usize,
         places: &[Option<Path>],
         texts: &mut Vec<Expr>,
-        after: &mut Vec<String>,
     ) -> Emit<Class> {
         let Some(Some(path)) = places.get(position) else {
             return Err(internal("a reference to something that is no variable"));
         };
         let text = path.text();
+        let mut same = places
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.as_ref().is_some_and(|p| p.root == path.root));
+        let first = same.clone().next().map_or(position, |(i, _)| i);
         if self.cx.language == Language::Msl {
-            if path.in_vector && path.memory == Memory::Thread {
-                // A component of a vector has no address.
-                let scalar = self.cx.types.scalar_of(path.root_type);
-                let _ = scalar;
-                let name = self.names.fresh("t", "t");
-                self.lines.push(format!("auto {name} = {};", text.text));
-                after.push(format!("{} = {name};", text.text));
-                texts.push(Expr::atom(name));
+            // A component of a vector has no address that a reference could hold.
+            if path.memory == Memory::Block {
+                texts.push(super::msl::component_of_shared(self, path));
+                return Ok(Class::Shared);
+            }
+            if !same.any(|(_, p)| p.as_ref().is_some_and(|p| p.in_vector)) {
+                texts.push(text);
                 return Ok(Class::Local);
             }
-            texts.push(text);
-            let is_thread = path.memory == Memory::Thread;
-            return Ok(if is_thread { Class::Local } else { Class::Shared });
+            return Ok(pass_path(path, position, first, texts));
         }
         let (hops, indices) = path.hops();
         if path.memory == Memory::Block {
             texts.extend(indices);
             return Ok(Class::Path(Root::Global(path.root.clone(), path.root_type), hops));
         }
-        let mut same = places
-            .iter()
-            .enumerate()
-            .filter(|(_, p)| p.as_ref().is_some_and(|p| p.root == path.root));
-        let first = same.next().map_or(position, |(i, _)| i);
-        if first == position && same.next().is_none() {
+        if same.count() == 1 {
             texts.push(text);
             return Ok(Class::Local);
         }
-        if first == position {
-            texts.push(Expr::atom(path.root.clone()));
-        }
-        texts.extend(indices);
-        Ok(Class::Path(Root::Argument(first as u32, path.root_type), hops))
+        Ok(pass_path(path, position, first, texts))
     }
+}
+
+/// Passes the variable of a place, if no argument before did, and the indices of the place.
+fn pass_path(path: &Path, position: usize, first: usize, texts: &mut Vec<Expr>) -> Class {
+    if first == position {
+        texts.push(Expr::atom(path.root.clone()));
+    }
+    let (hops, indices) = path.hops();
+    texts.extend(indices);
+    Class::Path(Root::Argument(first as u32, path.root_type), hops)
 }

@@ -81,8 +81,9 @@ impl Needs {
     }
 }
 
-/// The needs of all functions that a kernel reaches; time linear in their code.
-pub fn needs(module: &Module, kernel: FunctionId) -> FxHashMap<FunctionId, Needs> {
+/// The needs of all functions that a kernel reaches; time linear in their code. `checked`: slots of bindless arrays are compared with their
+/// number.
+pub fn needs(module: &Module, kernel: FunctionId, checked: bool) -> FxHashMap<FunctionId, Needs> {
     let mut known: FxHashMap<FunctionId, Needs> = FxHashMap::default();
     for id in reachable_callees_first(module, kernel) {
         let function = &module.functions[id];
@@ -92,7 +93,7 @@ pub fn needs(module: &Module, kernel: FunctionId) -> FxHashMap<FunctionId, Needs
         };
         for block in function.blocks() {
             for inst in function.insts(block) {
-                note(function, inst, &known, &mut needs);
+                note(function, inst, &known, checked, &mut needs);
             }
         }
         known.insert(id, needs);
@@ -104,6 +105,7 @@ fn note(
     function: &Function,
     inst: InstId,
     known: &FxHashMap<FunctionId, Needs>,
+    checked: bool,
     needs: &mut Needs,
 ) {
     let op = function.op(inst);
@@ -118,7 +120,7 @@ fn note(
         }
         let ValueDef::Argument(index) = function.value_def(function.base_of(arg)) else { continue };
         let inner = callee.and_then(|c| c.arguments.get(position)).copied();
-        let need = inner.unwrap_or_else(|| direct(op, position));
+        let need = inner.unwrap_or_else(|| direct(op, position, checked));
         let Some(entry) = needs.arguments.get_mut(index as usize) else { continue };
         entry.reads |= need.reads;
         entry.writes |= need.writes;
@@ -142,10 +144,13 @@ fn implied(op: Op) -> u16 {
     }
 }
 
-fn direct(op: Op, position: usize) -> Need {
+fn direct(op: Op, position: usize, checked: bool) -> Need {
     let reads = Need { reads: true, ..Need::default() };
     match op {
         _ if position > 0 => reads,
+        op if checked && op.sub_name().is_some_and(|n| n.starts_with("bindless")) => {
+            Need { size: true, ..reads }
+        }
         Op::ResourceWrite(_) | Op::Store => Need { writes: true, ..Need::default() },
         Op::Atomic(_) => Need { writes: true, ..reads },
         Op::ResourceQuery(q) if q.samples() => Need { samples: true, ..Need::default() },

@@ -42,6 +42,14 @@ impl Language {
         }
     }
 
+    /// The type of sizes in bytes.
+    pub fn size_scalar(self) -> Scalar {
+        match self {
+            Language::Hlsl => Scalar::U32,
+            Language::Msl => Scalar::U64,
+        }
+    }
+
     /// The type of a vector in registers, or of a scalar if `dim` is 1.
     pub fn vector(self, scalar: Scalar, dim: u8) -> String {
         match dim {

@@ -2,7 +2,7 @@
 
 use luisac_artifact::ParamLayout;
 use luisac_artifact::bindings::{Bindings, Slot};
-use luisac_artifact::metadata::MathMode;
+use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Code, Diagnostic};
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_xir::{ConstBytes, Function, FunctionId, Module, Op, ValueDef};
@@ -94,7 +94,7 @@ impl<'a> ModuleEmit<'a> {
             layout,
             slots: places.0,
             bindings: places.1,
-            needs: super::instances::needs(module, kernel),
+            needs: super::instances::needs(module, kernel, options.bounds != BoundsMode::Off),
             names: Namer::new(COMMON_WORDS.iter().chain(words).copied()),
             uses: Uses::default(),
             shared_bytes: 0,
@@ -254,12 +254,10 @@ impl<'a> ModuleEmit<'a> {
         name
     }
 
-    /// In MSL, structures lie in memory as they are declared.
-    fn alignment(&self, ty: TypeId) -> String {
-        match self.language {
-            Language::Hlsl => String::new(),
-            Language::Msl => format!("alignas({}) ", self.types.align(ty)),
-        }
+    /// In MSL, plain structures lie in memory as they are declared.
+    fn alignment(&mut self, ty: TypeId) -> String {
+        let is_exact = self.language == Language::Msl && msl::is_plain(self, ty);
+        if is_exact { format!("alignas({}) ", self.types.align(ty)) } else { String::new() }
     }
 
     /// The name of a type in registers.

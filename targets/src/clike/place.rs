@@ -27,6 +27,16 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether this may be a step into a vector; into a matrix otherwise.
+    pub fn is_component(&self) -> bool {
+        match self {
+            Step::Known(known) => COMPONENTS.contains(&known.as_str()),
+            Step::Index { array, .. } => !array,
+        }
+    }
+}
+
 /// A variable, or a part of it.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -37,12 +47,14 @@ pub struct Path {
     pub steps: Vec<Step>,
     /// The last step goes into a vector.
     pub in_vector: bool,
+    /// The type of what is named.
+    pub part_type: TypeId,
 }
 
 impl Path {
     /// A whole variable.
     pub fn variable(memory: Memory, root: String, root_type: TypeId) -> Path {
-        Path { memory, root, root_type, steps: Vec::new(), in_vector: false }
+        Path { memory, root, root_type, steps: Vec::new(), in_vector: false, part_type: root_type }
     }
 
     /// The text, and whether it reads memory on the way.
@@ -137,6 +149,7 @@ impl FnEmit<'_, '_> {
             path.steps.push(step);
             ty = inner;
         }
+        path.part_type = ty;
         if !self.is_used_once_here(result) {
             self.settle_path(&mut path)?;
         } else if path.reads() {

@@ -63,7 +63,7 @@ impl FnEmit<'_, '_> {
                 }
                 if need.size {
                     let size = self.names.fresh(&format!("{name}_size"), "size");
-                    let long = self.cx.language.scalar(luisac_ast::types::Scalar::U64);
+                    let long = self.cx.language.scalar(self.cx.language.size_scalar());
                     list.push(format!("{long} {size}"));
                     resource.size = size;
                 }
@@ -288,16 +288,30 @@ impl FnEmit<'_, '_> {
         }
     }
 
-    /// Bytes as a number of elements, of some integer type.
+    /// Bytes as a number of elements, of some integer type. In HLSL sizes have 32 bits, as addresses do.
     pub fn count_of(&mut self, size: &Expr, stride: u64, ty: TypeId) -> Expr {
-        let stride = stride.max(1);
+        let scalar = self.cx.language.size_scalar();
         let mut text = size.clone();
         if stride > 1 {
-            let divisor =
-                super::literal::scalar(self.cx.language, luisac_ast::types::Scalar::U64, stride);
+            let divisor = super::literal::scalar(self.cx.language, scalar, stride);
             text = Expr::binary("/", Prec::Multiply, &text, &divisor);
         }
-        if self.cx.types.size(ty) < 8 { Expr::call(&self.cx.type_name(ty), &[text]) } else { text }
+        if ty == TypeId::scalar(scalar) {
+            text
+        } else {
+            Expr::call(&self.cx.type_name(ty), &[text])
+        }
+    }
+
+    /// The index of a slot of a bindless array, as text; under `--bounds` that of a slot there is.
+    pub fn slot_index(&mut self, array: ValueId, slot: ValueId) -> Emit<Expr> {
+        let index = self.value(slot)?;
+        if self.cx.options.bounds == crate::options::BoundsMode::Off {
+            return Ok(index);
+        }
+        let size = self.resource(array)?.size;
+        let text = format!("min(uint({}), max(uint({size}), 1u) - 1u)", index.text);
+        Ok(Expr::made(text, Prec::Atom, [&index]))
     }
 
     /// The operands of a sample behind the image (and slot): coordinate, level or gradients, sampler.

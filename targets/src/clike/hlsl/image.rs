@@ -161,10 +161,11 @@ fn image_heap(cx: &mut ModuleEmit<'_>, dim: u8) -> String {
 }
 
 /// The offset in bytes of a slot's record.
-fn record(f: &mut FnEmit<'_, '_>, slot: ValueId) -> Emit<Expr> {
-    let constant = f.func.constant_bits(slot);
-    let is_word = f.func.value_type(slot) == TypeId::U32;
-    let index = f.value(slot)?;
+fn record(f: &mut FnEmit<'_, '_>, array: ValueId, slot: ValueId) -> Emit<Expr> {
+    let checked = f.cx.options.bounds != crate::options::BoundsMode::Off;
+    let constant = f.func.constant_bits(slot).filter(|_| !checked);
+    let is_word = f.func.value_type(slot) == TypeId::U32 || checked;
+    let index = f.slot_index(array, slot)?;
     Ok(scaled(&index, is_word, constant, 32))
 }
 
@@ -184,8 +185,8 @@ fn slot_buffer(
     index: ValueId,
     stride: u64,
 ) -> Emit<(String, bool, Expr)> {
+    let record = record(f, array, slot)?;
     let array = f.resource(array)?.handle;
-    let record = record(f, slot)?;
     let record = f.named(TypeId::U32, record)?;
     let constant = f.func.constant_bits(index);
     let is_word = f.func.value_type(index) == TypeId::U32;
@@ -248,8 +249,8 @@ fn slot_image(
     slot: ValueId,
     dim: u8,
 ) -> Emit<(String, Expr)> {
+    let record = record(f, array, slot)?;
     let array = f.resource(array)?.handle;
-    let record = record(f, slot)?;
     let offset = if dim == 2 { 16 } else { 24 };
     let code = Expr::made(word(&array, &record, offset), Prec::Atom, [&record]);
     let code = f.type_variable(TypeId::U32, &code)?;
@@ -270,16 +271,16 @@ pub fn bindless_query(f: &mut FnEmit<'_, '_>, inst: InstId, op: Q) -> Emit<()> {
     let text = match op {
         Q::BindlessBufferSize | Q::BindlessByteBufferSize => {
             let handle = f.resource(array)?.handle;
-            let record = record(f, slot)?;
+            let record = record(f, array, slot)?;
             let at = match record.text.strip_suffix('u').and_then(|t| t.parse::<u32>().ok()) {
                 Some(at) => format!("{}u", at.wrapping_add(8)),
                 None => format!("{} + 8u", record.text),
             };
-            let size = Expr::made(format!("{handle}.Load<uint64_t>({at})"), Prec::Atom, [&record]);
+            let size = Expr::made(format!("{handle}.Load({at})"), Prec::Atom, [&record]);
             match args.get(2) {
                 Some(&stride) => {
                     let stride = f.value(stride)?;
-                    let stride = Expr::call("uint64_t", &[stride]);
+                    let stride = Expr::call("uint", &[stride]);
                     let text = Expr::binary("/", Prec::Multiply, &size, &stride);
                     f.count_of(&text, 1, ty)
                 }

@@ -223,8 +223,7 @@ pub fn resources(cx: &mut ModuleEmit<'_>) -> Vec<(Class, Resource)> {
         }
         if need.size {
             let word = cx.layout.offsets.get(i).map_or(0, |o| o / 16);
-            resource.size =
-                format!("((uint64_t(params[{word}].w) << 32) | uint64_t(params[{word}].z))");
+            resource.size = format!("params[{word}].z");
         }
         made.push((class, resource));
     }

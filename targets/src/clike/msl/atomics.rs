@@ -10,7 +10,7 @@ use luisac_xir::{InstId, ValueId};
 use crate::clike::Emit;
 use crate::clike::expr::{Expr, Prec};
 use crate::clike::function::{FnEmit, internal};
-use crate::clike::place::{Memory, Step};
+use crate::clike::place::{Memory, Path, Step};
 use crate::errors;
 
 /// An atomic instruction.
@@ -77,6 +77,15 @@ fn stepped(place: &Expr, step: &Step) -> Expr {
     }
 }
 
+/// A place in shared memory as something that a reference can be bound to.
+pub fn component_of_shared(f: &mut FnEmit<'_, '_>, path: &Path) -> Expr {
+    let mut vector = path.clone();
+    let Some(step) = vector.steps.pop().filter(|_| path.in_vector) else { return path.text() };
+    let ty = f.cx.types.scalar_of(path.part_type).map_or(TypeId::U32, TypeId::scalar);
+    let pointer = component(f, "threadgroup", &vector.text(), ty, &step);
+    Expr::atom(format!("*({})", pointer.text))
+}
+
 /// A component of a vector has no address, but the vector has.
 fn component(
     f: &mut FnEmit<'_, '_>,
@@ -99,17 +108,17 @@ fn component(
 fn vector_pointer(
     f: &mut FnEmit<'_, '_>,
     space: &'static str,
-    mut path: crate::clike::place::Path,
+    mut path: Path,
 ) -> Emit<(&'static str, Expr)> {
     let Some(step) = path.steps.pop() else { return Err(internal("a part of nothing")) };
     let vector = path.text();
-    // The scalar has the type of what the chain names; words are all that is changed atomically here.
-    let ty = f.cx.types.scalar_of(path.root_type).map_or(TypeId::U32, TypeId::scalar);
+    let ty = f.cx.types.scalar_of(path.part_type).map_or(TypeId::U32, TypeId::scalar);
     Ok((space, component(f, space, &vector, ty, &step)))
 }
 
 fn helper(f: &mut FnEmit<'_, '_>, op: AtomicOp, scalar: Scalar, space: &str) -> String {
-    let name = format!("lc_atomic_{}", op.name());
+    let kind = if space == "device" { "atomic" } else { "shared" };
+    let name = format!("lc_{kind}_{}", op.name());
     let ty = f.cx.language.scalar(scalar);
     let key = format!("{name}/{ty}/{space}");
     if scalar.is_float() && matches!(op, AtomicOp::FetchMin | AtomicOp::FetchMax) {

@@ -176,8 +176,8 @@ pub fn slot_type(cx: &mut ModuleEmit<'_>) -> String {
 
 /// A slot.
 fn slot(f: &mut FnEmit<'_, '_>, array: ValueId, index: ValueId) -> Emit<Expr> {
+    let index = f.slot_index(array, index)?;
     let array = f.resource(array)?.handle;
-    let index = f.value(index)?;
     Ok(Expr::made(format!("{array}[{}]", index.text), Prec::Atom, [&index]))
 }
 

@@ -18,12 +18,12 @@ use super::function::{FnEmit, Resource};
 use super::instances::Class;
 use super::module::ModuleEmit;
 
-pub use atomics::atomic;
+pub use atomics::{atomic, component_of_shared};
 pub use image::{
     bindless_query, bindless_read, bindless_write, image_read, image_size, image_type, image_write,
     sample,
 };
-pub use memory::{address_load, address_store, buffer_type, load, store};
+pub use memory::{address_load, address_store, buffer_type, is_plain, load, store};
 pub use target::Msl;
 pub use wave::thread_group;
 
@@ -142,6 +142,18 @@ pub const WORDS: &[&str] = &[
     "M_PI_F",
     "Params",
     "params",
+    "isfinite",
+    "isnormal",
+    "isordered",
+    "isunordered",
+    "max3",
+    "min3",
+    "fmax3",
+    "fmin3",
+    "distance_squared",
+    "length_squared",
+    "dfdx",
+    "dfdy",
     "assert",
     "stage_in",
     "using",
