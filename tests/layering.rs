@@ -64,6 +64,12 @@ fn the_artifact_crate_stands_alone() {
     );
 }
 
+/// Build scripts that need no LLVM do not compile it.
+#[test]
+fn the_thin_crate_for_build_scripts_has_no_llvm() {
+    uses_none_of("luisac-build", &["inkwell", "llvm-sys", "luisac-testing", "opendal"]);
+}
+
 #[test]
 fn layers_point_downwards() {
     uses_none_of("luisac-ast", &["luisac-xir", "luisac-passes", "luisac-targets", "luisac"]);

@@ -6,7 +6,8 @@ use common::{all_right, files};
 use luisac_ast::diagnostic::Code;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 8] = [".", "ast", "xir", "passes", "targets", "artifact", "runtime", "xtask"];
+const CRATES: [&str; 9] =
+    [".", "build", "ast", "xir", "passes", "targets", "artifact", "runtime", "xtask"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
