@@ -281,6 +281,9 @@ impl Job<'_> {
     /// The artifacts of an input, if the cache holds them for every target.
     fn from_cache(&self, input: &Input) -> Option<Vec<Output>> {
         let mut outputs = Vec::new();
+        if self.targets.is_empty() || self.command.cache == "off" {
+            return None;
+        }
         for choice in self.targets {
             let key = self.key(input, choice);
             if !self.is_cached(&key) {
