@@ -73,7 +73,7 @@ fn bindings_say_what_a_kernel_takes() {
         .file(fixture("saxpy.json"))
         .permutation(fixture("saxpy.json"), [("2", "1.0")])
         .permutation(fixture("saxpy.json"), [("2", "2.0")])
-        .file(fixture("arrays_of_structures.json"))
+        .file(fixture("structures.json"))
         .file(fixture("image_mirror.json"))
         .target("spirv")
         .bounds(luisac_build::BoundsMode::Clamp)
@@ -86,7 +86,8 @@ fn bindings_say_what_a_kernel_takes() {
         "pub fn load(device: &::luisac_runtime::Device)",
         "pub struct Structure0 {",
         "impl ::luisac_runtime::Value for Structure0 {",
-        "&::luisac_runtime::Buffer<Structure",
+        "        "&::luisac_runtime::Buffer<Structure",::luisac_runtime::Buffer<Structure0>,",
+        "pub m2: ::luisac_runtime::f16,",
         "&::luisac_runtime::Image",
     ] {
         assert!(bindings.contains(line), "no `{line}` in\n{bindings}");
