@@ -86,7 +86,7 @@ fn bindings_say_what_a_kernel_takes() {
         "pub fn load(device: &::luisac_runtime::Device)",
         "pub struct Structure0 {",
         "impl ::luisac_runtime::Value for Structure0 {",
-        "        "&::luisac_runtime::Buffer<Structure",::luisac_runtime::Buffer<Structure0>,",
+        "&::luisac_runtime::Buffer<Structure0>,",
         "pub m2: ::luisac_runtime::f16,",
         "&::luisac_runtime::Image",
     ] {
