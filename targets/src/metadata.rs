@@ -8,7 +8,7 @@ use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{TypeId, TypeKind, TypeTable};
 use luisac_xir::{Function, FunctionId, FunctionKind, Module};
 
-use crate::{EmitOptions, argument_usage, errors, usage};
+use crate::{EmitOptions, errors, usage};
 
 /// What an argument is to the parameter block.
 pub(crate) fn argument_kind(types: &TypeTable, ty: TypeId) -> ArgumentKind {
@@ -73,7 +73,6 @@ pub(crate) fn describe(
         FunctionKind::Kernel { block_size } => block_size,
         _ => [1; 3],
     };
-    let usage = argument_usage(module, id);
     let uses = usage::argument_uses(module, id);
     let (slots, bindings) = match api.map(|api| binding_slots(module, id, layout, api)) {
         Some((slots, bindings)) => (slots, Some(bindings)),
@@ -85,9 +84,10 @@ pub(crate) fn describe(
         .zip(&layout.offsets)
         .enumerate()
         .map(|(i, (a, &offset))| {
-            let usage = usage.get(i).copied().unwrap_or(Usage::ReadWrite);
+            let used = uses.get(i);
+            let usage = used.map_or(Usage::ReadWrite, |u| u.usage);
             let slots = slots.get(i).cloned().unwrap_or_default();
-            let sampled = uses.get(i).is_some_and(|u| u.sampled);
+            let sampled = used.is_some_and(|u| u.sampled);
             Argument { slots, sampled, ..argument(&module.types, a, offset, usage) }
         })
         .collect();

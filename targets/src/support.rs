@@ -69,7 +69,8 @@ pub fn compute_core(op: Op) -> Support {
 }
 
 /// Whether a target that reaches resources by their addresses holds an operation: the compute core, and bindless arrays with
-/// buffers and images in their slots, sampled by the pass `lower_sampling` where the target does not do it.
+/// buffers and images in their slots, sampled by the pass `lower_sampling` where the target does not do it; and writes of indirect
+/// dispatch buffers.
 pub fn addressed_core(op: Op) -> Support {
     match op {
         Op::ResourceQuery(q) if q.samples() => Support::Lowered,
@@ -85,7 +86,10 @@ pub fn addressed_core(op: Op) -> Support {
             | ResourceReadOp::Texture3dReadLevel,
         )
         | Op::ResourceWrite(
-            ResourceWriteOp::BindlessBufferWrite | ResourceWriteOp::BindlessByteBufferWrite,
+            ResourceWriteOp::BindlessBufferWrite
+            | ResourceWriteOp::BindlessByteBufferWrite
+            | ResourceWriteOp::IndirectDispatchSetKernel
+            | ResourceWriteOp::IndirectDispatchSetCount,
         ) => Support::Native,
         _ => compute_core(op),
     }

@@ -84,6 +84,54 @@ fn same(kind: &str, want: u64, got: u64, tolerance: f64) -> bool {
         || (tolerance > 0.0 && (want - got).abs() <= tolerance * want.abs())
 }
 
+/// Writes the data of a buffer or image; gives the text of `--arg` for it. Each level of an image is a file.
+fn data_files(folder: &Folder, name: &str, arg: &Value) -> String {
+    let kind = arg["type"].as_str().expect("a type");
+    let bits: Vec<u64> =
+        numbers(kind, &arg["data"]).into_iter().map(Option::unwrap_or_default).collect();
+    let write = |name: String, shape: Vec<usize>, bits: Vec<u64>| {
+        let array = Array::new(element(kind), shape, bits);
+        folder.write(&name, array.to_bytes()).display().to_string()
+    };
+    if arg["width"].is_null() {
+        return write(format!("{name}.npy"), vec![bits.len()], bits);
+    }
+    let (mut rest, mut files) = (bits.as_slice(), Vec::new());
+    for level in 0..arg["levels"].as_u64().unwrap_or(1) {
+        let axes = ["depth", "height", "width", "channels"];
+        let axes = axes.iter().filter_map(|a| Some((a, arg[a].as_u64()? as usize)));
+        let shape: Vec<usize> =
+            axes.map(|(a, n)| if *a == "channels" { n } else { (n >> level).max(1) }).collect();
+        let (mine, others) = rest.split_at(shape.iter().product());
+        rest = others;
+        files.push(write(format!("{name}.{level}.npy"), shape, mine.to_vec()));
+    }
+    files.join("+")
+}
+
+/// The parts of `bindless:..` for the slots of an argument.
+fn parts(folder: &Folder, index: usize, slots: &[Value]) -> String {
+    const FILTERS: [&str; 4] = ["point", "linear_point", "linear_linear", "anisotropic"];
+    const ADDRESSES: [&str; 4] = ["edge", "repeat", "mirror", "zero"];
+    let mut text = String::new();
+    for (k, slot) in slots.iter().enumerate() {
+        for what in ["buffer", "image2d", "image3d"] {
+            let held = &slot[what];
+            if held.is_null() {
+                continue;
+            }
+            let files = data_files(folder, &format!("{index}.{k}.{what}"), held);
+            let code = |i: usize| held["sampler"][i].as_u64().unwrap_or_default() as usize;
+            let sampler = match what {
+                "buffer" => String::new(),
+                _ => format!("{}.{}:", FILTERS[code(0)], ADDRESSES[code(1)]),
+            };
+            text += &format!(",{k}={what}:{sampler}{files}");
+        }
+    }
+    text
+}
+
 /// What is wrong with a run.
 #[derive(Debug)]
 pub enum Wrong {
@@ -132,6 +180,11 @@ impl Case {
         self.recorded["args"].as_array().map_or(&[], Vec::as_slice)
     }
 
+    /// Whether the arguments are values, buffers and images of one level: neither slots nor levels.
+    pub fn is_plain(&self) -> bool {
+        self.args().iter().all(|arg| arg["kind"] != "bindless" && arg["levels"].is_null())
+    }
+
     /// Whether it is to be refused.
     pub fn is_error(&self) -> bool {
         self.recorded["expect"]["error"] == true
@@ -149,8 +202,17 @@ impl Case {
                 .map(str::to_owned)
                 .into();
         for (i, arg) in self.args().iter().enumerate() {
-            let kind = arg["type"].as_str().expect("a type");
             line.push("--arg".into());
+            if arg["kind"] == "bindless" {
+                let slots = arg["slots"].as_array().expect("slots");
+                line.push(format!("{i}=bindless:slots={}{}", slots.len(), parts(folder, i, slots)));
+                for (k, _) in
+                    slots.iter().enumerate().filter(|(_, slot)| slot["buffer"].is_object())
+                {
+                    line.extend(["--out".into(), format!("{i}.{k}=out{i}.{k}.npy")]);
+                }
+                continue;
+            }
             if arg["kind"] == "uniform" {
                 let values =
                     arg["value"].as_array().cloned().unwrap_or_else(|| vec![arg["value"].clone()]);
@@ -158,18 +220,9 @@ impl Case {
                 line.push(format!("{i}={}", values.iter().map(text).collect::<Vec<_>>().join(",")));
                 continue;
             }
-            let bits: Vec<u64> =
-                numbers(kind, &arg["data"]).into_iter().map(Option::unwrap_or_default).collect();
-            let axes = ["depth", "height", "width", "channels"];
-            let mut shape: Vec<usize> =
-                axes.iter().filter_map(|a| arg[a].as_u64()).map(|n| n as usize).collect();
-            if arg["kind"] != "image" {
-                shape = vec![bits.len()];
-            }
-            let path = folder
-                .write(&format!("{i}.npy"), Array::new(element(kind), shape, bits).to_bytes());
-            line.push(format!("{i}={}", path.display()));
-            if !self.is_error() {
+            line.push(format!("{i}={}", data_files(folder, &i.to_string(), arg)));
+            // An image with levels is only read.
+            if !self.is_error() && arg["levels"].is_null() {
                 line.extend(["--out".into(), format!("{i}=out{i}.npy")]);
             }
         }
@@ -188,6 +241,10 @@ impl Case {
     /// # Errors
     /// What is wrong.
     pub fn run(&self, device: &str, level: &str) -> Result<(), Wrong> {
+        if device == "vulkan" && !self.is_plain() {
+            println!("skipped: {} on {device}, which binds no slots and levels yet", self.name);
+            return Ok(());
+        }
         let folder = Folder::new();
         let outcome = luisac(folder.path(), self.command_line(&folder, device, level));
         if self.is_error() {
@@ -200,8 +257,18 @@ impl Case {
                 return Err(format!("exit code {code:?}: {}", head(&outcome.stderr)).into());
             }
         }
-        for (i, arg) in self.args().iter().enumerate().filter(|(_, arg)| arg["kind"] != "uniform") {
-            self.compare(i, arg, &folder.read(&format!("out{i}.npy")))?;
+        for (i, arg) in self.args().iter().enumerate() {
+            if arg["kind"] == "bindless" {
+                for (k, slot) in arg["slots"].as_array().into_iter().flatten().enumerate() {
+                    if slot["buffer"].is_object() {
+                        let file = folder.read(&format!("out{i}.{k}.npy"));
+                        self.compare(i, &format!("{i}.{k}"), &slot["buffer"], &file)?;
+                    }
+                }
+            } else if arg["kind"] != "uniform" && arg["levels"].is_null() {
+                let file = folder.read(&format!("out{i}.npy"));
+                self.compare(i, &i.to_string(), arg, &file)?;
+            }
         }
         Ok(())
     }
@@ -221,14 +288,15 @@ impl Case {
         }
     }
 
-    fn compare(&self, index: usize, arg: &Value, file: &[u8]) -> Result<(), Wrong> {
+    /// Compares a file with what is expected by this key.
+    fn compare(&self, index: usize, key: &str, arg: &Value, file: &[u8]) -> Result<(), Wrong> {
         let kind = arg["type"].as_str().unwrap_or_default();
         let got = Array::from_bytes(file)?;
         let bool_as_byte = kind == "bool" && got.element == "b1";
         if got.element != element(kind) && !bool_as_byte {
             return Err(format!("argument {index} comes back as {}", got.element).into());
         }
-        self.compare_numbers(index, arg, &got.bits)
+        self.compare_with(&self.recorded["expect"][key], index, arg, &got.bits)
     }
 
     /// Compares the numbers of an argument with what they should be.
@@ -238,8 +306,17 @@ impl Case {
         arg: &Value,
         got: &[u64],
     ) -> Result<(), Wrong> {
+        self.compare_with(&self.recorded["expect"][index.to_string()], index, arg, got)
+    }
+
+    fn compare_with(
+        &self,
+        expected: &Value,
+        index: usize,
+        arg: &Value,
+        got: &[u64],
+    ) -> Result<(), Wrong> {
         let kind = arg["type"].as_str().unwrap_or_default();
-        let expected = &self.recorded["expect"][index.to_string()];
         let (data, tolerance) = if expected.is_null() {
             (&arg["data"], 0.0)
         } else {

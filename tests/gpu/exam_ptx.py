@@ -109,6 +109,18 @@ class ResourceDescriptor(ctypes.Structure):
     _fields_ = [('type', ctypes.c_int), ('array', ctypes.c_void_p), ('reserved', ctypes.c_int * 32), ('flags', ctypes.c_uint)]
 
 
+class View(ctypes.Structure):
+    _fields_ = [('format', ctypes.c_int), ('width', ctypes.c_size_t), ('height', ctypes.c_size_t), ('depth', ctypes.c_size_t),
+                ('firstLevel', ctypes.c_uint), ('lastLevel', ctypes.c_uint), ('firstLayer', ctypes.c_uint),
+                ('lastLayer', ctypes.c_uint), ('reserved', ctypes.c_uint * 16)]
+
+
+class Texture(ctypes.Structure):
+    _fields_ = [('address', ctypes.c_int * 3), ('filter', ctypes.c_int), ('flags', ctypes.c_uint), ('anisotropy', ctypes.c_uint),
+                ('mipFilter', ctypes.c_int), ('bias', ctypes.c_float), ('least', ctypes.c_float), ('most', ctypes.c_float),
+                ('border', ctypes.c_float * 4), ('reserved', ctypes.c_int * 12)]
+
+
 class Driver:
     def __init__(self):
         self.cuda = ctypes.CDLL('libcuda.so.1')
@@ -154,24 +166,74 @@ class Driver:
 
 
 class Image:
+    """An image with all its levels, as a surface object of the first one and texture objects."""
+
     def __init__(self, driver, argument, data):
         self.driver, self.data = driver, np.ascontiguousarray(data)
-        depth, channels = argument.get('depth', 0), argument['channels']
+        depth, channels, self.levels = argument.get('depth', 0), argument['channels'], argument.get('levels', 1)
         kind, storages = ARRAY[self.data.dtype]
+        self.storage = storages[channels]
         descriptor = Descriptor(argument['width'], argument['height'], depth, kind, channels, 2)
-        array = ctypes.c_void_p()
-        driver.call('cuArray3DCreate_v2', ctypes.byref(array), ctypes.byref(descriptor))
-        self.array = array.value
-        self.shape = (max(depth, 1), argument['height'], argument['width'] * channels * self.data.itemsize)
-        driver.copy_array(self.array, self.data, self.shape, True)
-        resource, surface = ResourceDescriptor(type=0, array=self.array), ctypes.c_uint64()
+        mipmapped = ctypes.c_void_p()
+        driver.call('cuMipmappedArrayCreate', ctypes.byref(mipmapped), ctypes.byref(descriptor), ctypes.c_uint(self.levels))
+        self.mipmapped = mipmapped.value
+        self.parts, start = [], 0
+        for level in range(self.levels):
+            w, h, d = (max(n >> level, 1) for n in (argument['width'], argument['height'], max(depth, 1)))
+            array = ctypes.c_void_p()
+            driver.call('cuMipmappedArrayGetLevel', ctypes.byref(array), ctypes.c_void_p(self.mipmapped), ctypes.c_uint(level))
+            shape, count = (d, h, w * channels * self.data.itemsize), w * h * d * channels
+            self.parts.append((array.value, shape, start, count))
+            driver.copy_array(array.value, np.ascontiguousarray(self.data[start:start + count]), shape, True)
+            start += count
+        resource, surface = ResourceDescriptor(type=0, array=self.parts[0][0]), ctypes.c_uint64()
         driver.call('cuSurfObjectCreate', ctypes.byref(surface), ctypes.byref(resource))
-        self.param = np.array([surface.value, storages[channels]], np.uint64).view(np.uint8)
+        self.surface = surface.value
+
+    def texture(self, sampler):
+        """The texture object for sampler filter * 4 + address: normalised coordinates, numbers read as float."""
+        f, a = divmod(sampler, 4)
+        address = [1, 0, 2, 3][a]  # clamp, wrap, mirror, border
+        descriptor = Texture((ctypes.c_int * 3)(address, address, address), int(f > 0), 2, 16 if f == 3 else 1, int(f > 1), 0.0, 0.0,
+                             float(self.levels - 1))
+        resource, texture = ResourceDescriptor(type=1, array=self.mipmapped), ctypes.c_uint64()
+        self.driver.call('cuTexObjectCreate', ctypes.byref(texture), ctypes.byref(resource), ctypes.byref(descriptor), None)
+        return texture.value
+
+    def param(self, sampled):
+        first = self.surface
+        if sampled:
+            words = [self.surface, 0] + [self.texture(sampler) for sampler in range(16)]
+            first = self.driver.upload(np.array(words, np.uint64).view(np.uint8)).value
+        return np.array([first, self.storage], np.uint64).view(np.uint8)
 
     def result(self):
         out = np.zeros_like(self.data)
-        self.driver.copy_array(self.array, out, self.shape, False)
+        for array, shape, start, count in self.parts:
+            part = np.zeros(count, self.data.dtype)
+            self.driver.copy_array(array, part, shape, False)
+            out[start:start + count] = part
         return out.ravel()
+
+
+def bindless(driver, slots):
+    """The parameter of a bindless array, and the buffers of its slots."""
+    records, buffers = np.zeros((len(slots), 4), np.uint64), {}
+    for k, slot in enumerate(slots):
+        size = 0
+        if slot.get('buffer'):
+            memory = numbers(slot['buffer']['type'], slot['buffer']['data']).view(np.uint8)
+            pointer = driver.upload(memory)
+            buffers[k] = pointer, memory.nbytes
+            records[k, 0], size = pointer.value, memory.nbytes
+        for word, shift, name in ((2, 48, 'image2d'), (3, 56, 'image3d')):
+            if slot.get(name):
+                f, a = slot[name]['sampler']
+                image = Image(driver, slot[name], numbers(slot[name]['type'], slot[name]['data']))
+                records[k, word], size = image.texture(f * 4 + a), size | (f * 4 + a) << shift
+        records[k, 1] = size
+    pointer = driver.upload(records.ravel().view(np.uint8))
+    return np.array([pointer.value, len(slots)], np.uint64).view(np.uint8), buffers
 
 
 def check(driver, ptx, case):
@@ -191,8 +253,11 @@ def check(driver, ptx, case):
             held.append(None)
         elif kind == 'image':
             image = Image(driver, data, numbers(data['type'], data['data']))
-            memory = image.param
+            memory = image.param(argument.get('sampled', False))
             held.append(image)
+        elif kind == 'bindless':
+            memory, buffers = bindless(driver, data['slots'])
+            held.append(buffers)
         else:
             inner = argument['type'][argument['type'].index('<') + 1:-1]
             memory = spread(numbers(data['type'], data['data']), inner)
@@ -216,18 +281,39 @@ def check(driver, ptx, case):
     for i, data in enumerate(case['args']):
         if data['kind'] == 'uniform':
             continue
+        if data['kind'] == 'bindless':
+            for k, (pointer, count) in held[i].items():
+                given = data['slots'][k]['buffer']
+                expect = case['expect'].get(f'{i}.{k}', {'data': given['data'], 'tolerance': 0})
+                wrong = compare(f'{i}.{k}', given['type'], expect, driver.download(pointer, count).view(DTYPE[given['type']]))
+                if wrong:
+                    return wrong
+            continue
         expect = case['expect'].get(str(i), {'data': data['data'], 'tolerance': 0})
-        want = numbers(data['type'], expect['data'])
         if data['kind'] == 'image':
             got = held[i].result()
         else:
             pointer, count, inner = held[i]
             got = gather(driver.download(pointer, count), inner, DTYPE[data['type']])
-        wrong = ~equal(want, got, expect.get('tolerance', 0)) & matters(data['type'], expect['data'], want.size)
-        if wrong.any():
-            k = int(np.nonzero(wrong)[0][0])
-            return f'argument {i}: {int(wrong.sum())} of {want.size} differ, first [{k}]: {got[k]!r}, wanted {want[k]!r}'
+        wrong = compare(i, data['type'], expect, got)
+        if wrong:
+            return wrong
     return None
+
+
+def compare(argument, kind, expect, got):
+    """None if the numbers are what is expected, else what is wrong. Numbers of a case that says how the hardware's weights and
+    anisotropic places differ (`hardware`: an absolute difference) are compared so."""
+    want = numbers(kind, expect['data'])
+    same = equal(want, got, expect.get('tolerance', 0))
+    if 'hardware' in expect:
+        with np.errstate(all='ignore'):
+            same |= np.abs(want.astype(np.float64) - got.astype(np.float64)) <= np.resize(np.array(expect['hardware']), want.size)
+    wrong = ~same & matters(kind, expect['data'], want.size)
+    if not wrong.any():
+        return None
+    k = int(np.nonzero(wrong)[0][0])
+    return f'argument {argument}: {int(wrong.sum())} of {want.size} differ, first [{k}]: {got[k]!r}, wanted {want[k]!r}'
 
 
 def run_one(ptx, path):

@@ -1,13 +1,16 @@
 //! `--arg` and `--out`: what the user writes becomes bytes for a kernel, and back.
 
+use super::bindless::{self, SlotData};
 use super::element::{element_of, format_scalar};
+use super::image::{image_from_array, image_to_array, parse_image};
 use super::npy::{Array, Element};
 use super::picture;
 use luisac::driver::value::{self, Scalars};
-use luisac_artifact::{PixelStorage, TexelKind};
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_xir::math::scalar;
 use std::path::Path;
+
+pub use super::image::{ImageData, texel_scalar};
 
 /// What a kernel takes at one position.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,26 +30,24 @@ pub enum Actual {
         shape: Option<Vec<u64>>,
     },
     Image(ImageData),
-}
-
-/// Texels without padding, x fastest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ImageData {
-    pub storage: PixelStorage,
-    /// Width, height, depth (1 for a 2-D image).
-    pub size: [u32; 3],
-    pub bytes: Vec<u8>,
+    Bindless(Vec<SlotData>),
+    /// Memory of an indirect dispatch buffer: a count in the first 16 bytes, then 32 bytes a dispatch.
+    Indirect(Vec<u8>),
 }
 
 /// Memory that one argument may take: a limit on generated ones, so that a slip of the hand is an error and no swap storm.
-const MAX_BYTES: u64 = 1 << 36;
+pub(super) const MAX_BYTES: u64 = 1 << 36;
 
 /// Reads an actual argument from the text after `ARG=`.
 pub fn parse(types: &TypeTable, formal: &Formal, text: &str) -> Result<Actual, String> {
     match types.kind(formal.ty) {
         TypeKind::Buffer { elem, .. } => parse_buffer(types, *elem, text),
         TypeKind::Texture { dim, elem, .. } => parse_image(*dim, *elem, text).map(Actual::Image),
-        TypeKind::BindlessArray | TypeKind::Accel | TypeKind::Custom(_) => Err(format!(
+        TypeKind::BindlessArray => bindless::parse(types, text).map(Actual::Bindless),
+        TypeKind::Custom(name) if &**name == "LC_IndirectDispatchBuffer" => {
+            parse_indirect(text).map(Actual::Indirect)
+        }
+        TypeKind::Accel | TypeKind::Custom(_) => Err(format!(
             "an argument of type `{}` cannot be given on the command line",
             types.description(formal.ty)
         )),
@@ -58,11 +59,11 @@ fn read_file(path: &str) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|e| format!("cannot read `{path}`: {e}"))
 }
 
-fn read_npy(path: &str) -> Result<Array, String> {
+pub(super) fn read_npy(path: &str) -> Result<Array, String> {
     Array::read(&read_file(path)?).map_err(|e| format!("`{path}`: {e}"))
 }
 
-fn extension(text: &str) -> Option<String> {
+pub(super) fn extension(text: &str) -> Option<String> {
     Some(Path::new(text).extension()?.to_str()?.to_ascii_lowercase())
 }
 
@@ -93,7 +94,7 @@ fn parse_value(types: &TypeTable, ty: TypeId, text: &str) -> Result<Vec<u8>, Str
 
 // ---- buffers
 
-fn parse_buffer(types: &TypeTable, elem: TypeId, text: &str) -> Result<Actual, String> {
+pub(super) fn parse_buffer(types: &TypeTable, elem: TypeId, text: &str) -> Result<Actual, String> {
     let (elem, size) = if elem == TypeId::VOID {
         (TypeId::scalar(Scalar::U8), 1)
     } else {
@@ -126,7 +127,7 @@ fn parse_buffer(types: &TypeTable, elem: TypeId, text: &str) -> Result<Actual, S
     }
 }
 
-fn read_picture(path: &str) -> Result<Array, String> {
+pub(super) fn read_picture(path: &str) -> Result<Array, String> {
     let file = read_file(path)?;
     let array = if extension(path).as_deref() == Some("png") {
         picture::read_png(&file)
@@ -189,7 +190,7 @@ fn elements_to_memory(
 }
 
 /// The reverse of [`elements_to_memory`]. The shape is the input's where that still fits.
-fn memory_to_elements(
+pub(super) fn memory_to_elements(
     types: &TypeTable,
     elem: TypeId,
     memory: &[u8],
@@ -223,17 +224,40 @@ fn memory_to_elements(
     Array { shape, element, bytes }
 }
 
+// ---- indirect dispatch buffers
+
+/// Bytes of the count, and of a dispatch.
+const DISPATCH_HEADER: u64 = 16;
+const DISPATCH_RECORD: u64 = 32;
+
+/// `zeros:N`: room for N dispatches; or the words of a `.npy` file.
+fn parse_indirect(text: &str) -> Result<Vec<u8>, String> {
+    let bad =
+        || format!("`{text}` is no indirect dispatch buffer: `zeros:N` or a `.npy` file of uint32");
+    if extension(text).as_deref() == Some("npy") {
+        let array = read_npy(text)?;
+        let bytes = array.bytes.len() as u64;
+        let whole = bytes.checked_sub(DISPATCH_HEADER).is_some_and(|n| n % DISPATCH_RECORD == 0);
+        return if whole && array.element == Element::U32 { Ok(array.bytes) } else { Err(bad()) };
+    }
+    let Some((Generated::Zeros, count, _)) = parse_generated(text)? else { return Err(bad()) };
+    let count: u64 = count.parse().map_err(|_| bad())?;
+    let bytes = count.checked_mul(DISPATCH_RECORD).map(|n| n + DISPATCH_HEADER);
+    let bytes = bytes.filter(|&n| n <= MAX_BYTES);
+    Ok(vec![0; bytes.ok_or_else(|| format!("`{text}` asks for too much memory"))? as usize])
+}
+
 // ---- generated data
 
 #[derive(Clone, Copy, PartialEq)]
-enum Generated {
+pub(super) enum Generated {
     Zeros,
     Iota,
     Random,
 }
 
 /// Splits `zeros:SIZE`, `iota:SIZE` and `random:SIZE:SEED`; the seed is 0 if it is left out.
-fn parse_generated(text: &str) -> Result<Option<(Generated, &str, u64)>, String> {
+pub(super) fn parse_generated(text: &str) -> Result<Option<(Generated, &str, u64)>, String> {
     let mut parts = text.split(':');
     let kind = match parts.next() {
         Some("zeros") => Generated::Zeros,
@@ -253,7 +277,7 @@ fn parse_generated(text: &str) -> Result<Option<(Generated, &str, u64)>, String>
 }
 
 /// Fills `total` bytes of elements: zeros, the position of each scalar, or random scalars (floats from 0 to 1, bools, all integers).
-fn generate(
+pub(super) fn generate(
     types: &TypeTable,
     elem: TypeId,
     kind: Generated,
@@ -319,157 +343,13 @@ impl SplitMix {
     }
 }
 
-// ---- images
-
-fn parse_image(dim: u8, elem: Scalar, text: &str) -> Result<ImageData, String> {
-    let (text, storage) = split_storage(text);
-    if let Some((kind, size, seed)) = parse_generated(text)? {
-        return generate_image(dim, elem, (kind, size, seed), storage, text);
-    }
-    let array = match extension(text).as_deref() {
-        Some("npy") => read_npy(text)?,
-        Some("png" | "exr") => read_picture(text)?,
-        _ => {
-            return Err(format!(
-                "`{text}` is no image: give a `.npy`, `.png` or `.exr` file, `zeros:WxH[xD]`, `iota:…` or `random:…`"
-            ));
-        }
-    };
-    image_from_array(dim, elem, &array, storage).map_err(|e| format!("`{text}`: {e}"))
-}
-
-/// Takes a storage name off the end: `zeros:64x64:half4`.
-fn split_storage(text: &str) -> (&str, Option<PixelStorage>) {
-    if let Some((head, tail)) = text.rsplit_once(':')
-        && let Some(storage) = PixelStorage::from_name(tail)
-    {
-        return (head, Some(storage));
-    }
-    (text, None)
-}
-
-fn parse_image_size(dim: u8, size: &str) -> Result<[u32; 3], String> {
-    let bad = || {
-        format!(
-            "`{size}` is no size of a {dim}-D image: `{}`",
-            if dim == 2 { "WxH" } else { "WxHxD" }
-        )
-    };
-    let numbers: Option<Vec<u32>> = size.split('x').map(|n| n.parse().ok()).collect();
-    match numbers.ok_or_else(bad)?.as_slice() {
-        [w, h] if dim == 2 => Ok([*w, *h, 1]),
-        [w, h, d] if dim == 3 => Ok([*w, *h, *d]),
-        _ => Err(bad()),
-    }
-}
-
-pub fn texel_scalar(storage: PixelStorage) -> Option<Scalar> {
-    match storage.kind() {
-        TexelKind::Int { bits: 8 } => Some(Scalar::U8),
-        TexelKind::Int { bits: 16 } => Some(Scalar::U16),
-        TexelKind::Int { .. } => Some(Scalar::U32),
-        TexelKind::Float { bits: 16 } => Some(Scalar::F16),
-        TexelKind::Float { .. } => Some(Scalar::F32),
-        _ => None,
-    }
-}
-
-fn generate_image(
-    dim: u8,
-    elem: Scalar,
-    (kind, size, seed): (Generated, &str, u64),
-    storage: Option<PixelStorage>,
-    text: &str,
-) -> Result<ImageData, String> {
-    let size = parse_image_size(dim, size)?;
-    let default = if elem == Scalar::F32 { PixelStorage::Float4 } else { PixelStorage::Int4 };
-    let storage = check_storage(storage.unwrap_or(default), elem)?;
-    let texels = size.iter().try_fold(1u64, |n, &s| n.checked_mul(s.into()));
-    let total =
-        texels.and_then(|n| n.checked_mul(storage.bytes().into())).filter(|&n| n <= MAX_BYTES);
-    let total = total.ok_or_else(|| format!("`{text}` asks for too much memory"))? as usize;
-    let scalar = texel_scalar(storage).unwrap_or(Scalar::U32);
-    let bytes = generate(&TypeTable::new(), TypeId::scalar(scalar), kind, total, seed)?;
-    Ok(ImageData { storage, size, bytes })
-}
-
-fn check_storage(storage: PixelStorage, elem: Scalar) -> Result<PixelStorage, String> {
-    let name = if elem == Scalar::F32 { "float" } else { "int" };
-    if storage.is_storage() && storage.holds(name) {
-        return Ok(storage);
-    }
-    Err(format!("storage `{}` does not fit an image of `{name}`", storage.name()))
-}
-
-fn image_from_array(
-    dim: u8,
-    elem: Scalar,
-    array: &Array,
-    storage: Option<PixelStorage>,
-) -> Result<ImageData, String> {
-    let shape = &array.shape;
-    let (size, channels) = match (dim, shape.as_slice()) {
-        (2, &[h, w]) => ([w, h, 1], 1),
-        (2, &[h, w, c]) => ([w, h, 1], c),
-        (3, &[d, h, w]) => ([w, h, d], 1),
-        (3, &[d, h, w, c]) => ([w, h, d], c),
-        _ => {
-            return Err(format!(
-                "an array of shape {shape:?} is no {dim}-D image: (H, W, C) or (D, H, W, C)"
-            ));
-        }
-    };
-    let size = size.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    let natural = natural_storage(array.element, channels).ok_or_else(|| {
-        format!("{channels} channels of {} are no pixel storage", array.element.name())
-    })?;
-    let storage = check_storage(storage.unwrap_or(natural), elem)?;
-    if storage != natural && storage.bytes() != natural.bytes() {
-        return Err(format!(
-            "{channels} channels of {} are not `{}`",
-            array.element.name(),
-            storage.name()
-        ));
-    }
-    Ok(ImageData { storage, size, bytes: array.bytes.clone() })
-}
-
-fn natural_storage(element: Element, channels: u64) -> Option<PixelStorage> {
-    let kind = match element {
-        Element::Bool | Element::U8 | Element::I8 => "byte",
-        Element::U16 | Element::I16 => "short",
-        Element::U32 | Element::I32 => "int",
-        Element::F16 => "half",
-        Element::F32 => "float",
-        _ => return None,
-    };
-    PixelStorage::from_name(&format!("{kind}{channels}"))
-}
-
-fn image_to_array(dim: u8, elem: Scalar, image: &ImageData) -> Array {
-    let element = match (texel_scalar(image.storage), elem) {
-        (Some(Scalar::U8), Scalar::I32) => Element::I8,
-        (Some(Scalar::U16), Scalar::I32) => Element::I16,
-        (Some(Scalar::U32) | None, Scalar::I32) => Element::I32,
-        (Some(Scalar::U8), _) => Element::U8,
-        (Some(Scalar::U16), _) => Element::U16,
-        (Some(Scalar::F16), _) => Element::F16,
-        (Some(Scalar::F32), _) => Element::F32,
-        _ => Element::U32,
-    };
-    let channels = u64::from(image.storage.bytes()) / element.size() as u64;
-    let [w, h, d] = image.size.map(u64::from);
-    let shape = if dim == 2 { vec![h, w, channels] } else { vec![d, h, w, channels] };
-    Array { shape, element, bytes: image.bytes.clone() }
-}
-
 // ---- out
 
 /// The array that an argument holds after the run.
 pub fn to_array(types: &TypeTable, formal: &Formal, actual: &Actual) -> Array {
     match (actual, types.kind(formal.ty)) {
         (Actual::Image(image), TypeKind::Texture { dim, elem, .. }) => {
-            image_to_array(*dim, *elem, image)
+            image_to_array(*dim, *elem, image, 0)
         }
         (Actual::Buffer { bytes, shape }, TypeKind::Buffer { elem, .. }) => {
             let elem = if *elem == TypeId::VOID { TypeId::scalar(Scalar::U8) } else { *elem };
@@ -479,7 +359,15 @@ pub fn to_array(types: &TypeTable, formal: &Formal, actual: &Actual) -> Array {
         (Actual::Buffer { bytes, .. }, _) => {
             memory_to_elements(types, TypeId::scalar(Scalar::U8), bytes, None)
         }
-        (Actual::Image(image), _) => image_to_array(2, Scalar::F32, image),
+        (Actual::Image(image), _) => image_to_array(2, Scalar::F32, image, 0),
+        (Actual::Indirect(bytes), _) => {
+            memory_to_elements(types, TypeId::scalar(Scalar::U32), bytes, None)
+        }
+        // Its slots are asked for one by one.
+        (Actual::Bindless(slots), _) => {
+            let count = (slots.len() as u64).to_le_bytes();
+            memory_to_elements(types, TypeId::scalar(Scalar::U64), &count, None)
+        }
     }
 }
 

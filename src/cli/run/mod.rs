@@ -1,7 +1,9 @@
 //! `luisac run`: compile for a device here and run once.
 
 pub(super) mod argument;
+mod bindless;
 mod element;
+mod image;
 pub(super) mod npy;
 mod on_cpu;
 #[cfg(feature = "cuda")]
@@ -18,6 +20,7 @@ use super::options::{self, DeviceOption, RunCommand};
 use super::output;
 use super::read::read_options;
 use argument::{Actual, Formal};
+use bindless::Place;
 use luisac::codes;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::Input;
@@ -26,7 +29,7 @@ use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::{Code, Diagnostic, Diagnostics};
 use luisac_runtime::RuntimeError;
 use luisac_targets::Artifact;
-use luisac_xir::{FunctionId, Module, TypeTable};
+use luisac_xir::{FunctionId, Module, TypeKind, TypeTable};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -39,6 +42,9 @@ pub(super) struct Ran {
     /// What the first run printed.
     pub lines: Vec<String>,
 }
+
+/// An argument to write back, what of its slots if it is a bindless array, and the file.
+type Out = (usize, Option<Place>, String);
 
 /// Runs of a kernel under `--time`.
 const TIMED_RUNS: usize = 9;
@@ -139,8 +145,8 @@ fn run_input(
         formals: &formals,
     };
     let ran = on_device(command.device, &launch, module, &mut actuals)?;
-    for (index, path) in outs {
-        write_out(command, &types, (&formals[index], &actuals[index]), &path)?;
+    for (index, place, path) in outs {
+        write_out(command, &types, (&formals[index], &actuals[index]), (place, &path))?;
     }
     if command.time {
         messages.note(show_times(ran));
@@ -253,12 +259,27 @@ fn outs(
     command: &RunCommand,
     module: &Module,
     kernel: FunctionId,
-) -> Result<Vec<(usize, String)>, Diagnostics> {
+) -> Result<Vec<Out>, Diagnostics> {
     let mut outs = Vec::new();
+    let bad = |message| Diagnostic::error(codes::BAD_ARGUMENT, message);
     for text in &command.out {
-        let (word, path) =
-            split(text, "--out").map_err(|m| Diagnostic::error(codes::BAD_ARGUMENT, m))?;
-        outs.push((compile::find_argument(module, kernel, &word)?, path));
+        let (word, path) = split(text, "--out").map_err(bad)?;
+        let slot =
+            word.split_once('.').filter(|_| compile::find_argument(module, kernel, &word).is_err());
+        let Some((array, place)) = slot else {
+            outs.push((compile::find_argument(module, kernel, &word)?, None, path));
+            continue;
+        };
+        let index = compile::find_argument(module, kernel, array)?;
+        let ty = module.functions[kernel].arguments[index].ty;
+        if *module.types.kind(ty) != TypeKind::BindlessArray {
+            return Err(
+                bad(format!("argument {array} is no bindless array, and has no slots")).into()
+            );
+        }
+        let place =
+            bindless::parse_place(place).map_err(|e| bad(format!("`--out {text}`: {e}")))?;
+        outs.push((index, Some(place), path));
     }
     Ok(outs)
 }
@@ -267,9 +288,16 @@ fn write_out(
     command: &RunCommand,
     types: &TypeTable,
     (formal, actual): (&Formal, &Actual),
-    path: &str,
+    (place, path): (Option<Place>, &str),
 ) -> Result<(), Diagnostics> {
-    let array = argument::to_array(types, formal, actual);
+    let array = match (place, actual) {
+        (Some(place), Actual::Bindless(slots)) => {
+            bindless::to_array(types, slots, place).map_err(|m| {
+                Diagnostic::error(codes::BAD_ARGUMENT, format!("`--out …={path}`: {m}"))
+            })?
+        }
+        _ => argument::to_array(types, formal, actual),
+    };
     let bytes = argument::encode(array, path, command.dispatch)
         .map_err(|m| Diagnostic::error(codes::CANNOT_WRITE, format!("`--out …={path}`: {m}")))?;
     output::write(Path::new(path), &bytes)?;

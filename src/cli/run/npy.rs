@@ -1,6 +1,7 @@
 //! Arrays in NumPy's `.npy` form, held as little-endian bytes.
 
 use half::f16;
+use luisac_ast::types::Scalar;
 use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
 use std::io;
 
@@ -29,6 +30,24 @@ impl Element {
             Element::I16 | Element::U16 | Element::F16 => 2,
             Element::I32 | Element::U32 | Element::F32 => 4,
             Element::I64 | Element::U64 | Element::F64 => 8,
+        }
+    }
+
+    /// The scalar type.
+    pub fn scalar(self) -> Scalar {
+        match self {
+            Element::Bool => Scalar::Bool,
+            Element::I8 => Scalar::I8,
+            Element::U8 => Scalar::U8,
+            Element::I16 => Scalar::I16,
+            Element::U16 => Scalar::U16,
+            Element::I32 => Scalar::I32,
+            Element::U32 => Scalar::U32,
+            Element::I64 => Scalar::I64,
+            Element::U64 => Scalar::U64,
+            Element::F16 => Scalar::F16,
+            Element::F32 => Scalar::F32,
+            Element::F64 => Scalar::F64,
         }
     }
 

@@ -1,13 +1,15 @@
 //! The device `interp`: the XIR interpreter, judge of all others.
 
-use super::argument::{Actual, ImageData};
+use super::argument::Actual;
+use super::bindless::SlotData;
+use super::image::ImageData;
 use super::{Launch, Ran};
 use luisac::codes;
 use luisac::driver::compile::{self, Watch};
 use luisac_artifact::metadata::BoundsMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_xir::Module;
-use luisac_xir::interp::{self, Arg};
+use luisac_xir::interp::{self, Arg, Sampler, Slot};
 use std::time::Instant;
 
 pub fn run(
@@ -39,7 +41,7 @@ pub fn run(
         ..interp::Launch::new(launch.dispatch)
     };
     for i in 0..launch.runs {
-        let mut args = actuals.iter().map(to_arg).collect::<Result<Vec<_>, _>>()?;
+        let mut args = to_args(actuals)?;
         let start = Instant::now();
         let outcome = interp::run(&module, kernel, &mut args, &config).map_err(|fault| {
             // Also what was printed before the fault.
@@ -55,40 +57,82 @@ pub fn run(
             ran.lines = outcome.lines;
         }
         if i + 1 == launch.runs {
-            args.into_iter()
-                .zip(actuals.iter_mut())
-                .for_each(|(arg, actual)| take_back(arg, actual));
+            take_all_back(args, actuals);
         }
     }
     Ok(ran)
 }
 
-fn to_arg(actual: &Actual) -> Result<Arg, Diagnostic> {
-    Ok(match actual {
-        Actual::Value(bytes) => Arg::Value(bytes.clone()),
-        Actual::Buffer { bytes, .. } => Arg::Buffer(bytes.clone()),
-        Actual::Image(ImageData { storage, size, bytes }) => Arg::Image {
-            storage: interp::PixelStorage::from_number(storage.number().into()).ok_or_else(
-                || {
-                    let message =
-                        format!("the interpreter does not hold the storage `{}`", storage.name());
-                    Diagnostic::error(codes::BAD_ARGUMENT, message)
-                },
-            )?,
-            width: size[0],
-            height: size[1],
-            depth: size[2],
-            levels: 1,
-            data: bytes.clone(),
-        },
-    })
+/// The arguments of the kernel; behind them what the slots of bindless arrays hold.
+fn to_args(actuals: &[Actual]) -> Result<Vec<Arg>, Diagnostic> {
+    let mut held = Vec::new();
+    let mut args = Vec::new();
+    for actual in actuals {
+        args.push(match actual {
+            Actual::Value(bytes) => Arg::Value(bytes.clone()),
+            Actual::Buffer { bytes, .. } => Arg::Buffer(bytes.clone()),
+            Actual::Image(data) => image(data)?,
+            Actual::Indirect(bytes) => Arg::IndirectDispatch(bytes.clone()),
+            Actual::Bindless(slots) => {
+                let mut hold = |arg| {
+                    held.push(arg);
+                    (actuals.len() + held.len() - 1) as u32
+                };
+                let slots = slots.iter().map(|data| slot(data, &mut hold));
+                Arg::Bindless(slots.collect::<Result<_, _>>()?)
+            }
+        });
+    }
+    args.extend(held);
+    Ok(args)
 }
 
-fn take_back(arg: Arg, actual: &mut Actual) {
-    match (arg, actual) {
-        (Arg::Buffer(new), Actual::Buffer { bytes, .. }) => *bytes = new,
-        (Arg::Image { data: new, .. }, Actual::Image(data)) => data.bytes = new,
-        _ => {}
+fn image(data: &ImageData) -> Result<Arg, Diagnostic> {
+    let ImageData { storage, size, levels, bytes } = data;
+    let held = interp::PixelStorage::from_number(storage.number().into());
+    let storage = held.ok_or_else(|| {
+        let message = format!("the interpreter does not hold the storage `{}`", storage.name());
+        Diagnostic::error(codes::BAD_ARGUMENT, message)
+    })?;
+    let [width, height, depth] = *size;
+    Ok(Arg::Image { storage, width, height, depth, levels: *levels, data: bytes.clone() })
+}
+
+/// A slot whose resources go where `hold` puts them.
+fn slot(data: &SlotData, hold: &mut impl FnMut(Arg) -> u32) -> Result<Slot, Diagnostic> {
+    let mut slot = Slot::default();
+    if let Some(buffer) = &data.buffer {
+        slot.buffer = Some(hold(Arg::Buffer(buffer.bytes.clone())));
+    }
+    for (place, given) in [(&mut slot.image2d, &data.image2d), (&mut slot.image3d, &data.image3d)] {
+        let Some(given) = given else { continue };
+        let [filter, address] = [given.sampler / 4, given.sampler % 4].map(u64::from);
+        let Some(sampler) = Sampler::from_codes(filter, address) else { continue };
+        *place = Some((hold(image(&given.image)?), sampler));
+    }
+    Ok(slot)
+}
+
+fn take_all_back(mut args: Vec<Arg>, actuals: &mut [Actual]) {
+    let held = args.split_off(actuals.len());
+    let mut held: Vec<Option<Arg>> = held.into_iter().map(Some).collect();
+    let first = actuals.len();
+    for (arg, actual) in args.into_iter().zip(actuals) {
+        match (arg, actual) {
+            (Arg::Buffer(new), Actual::Buffer { bytes, .. })
+            | (Arg::IndirectDispatch(new), Actual::Indirect(bytes)) => *bytes = new,
+            (Arg::Image { data: new, .. }, Actual::Image(data)) => data.bytes = new,
+            (Arg::Bindless(slots), Actual::Bindless(data)) => {
+                for (slot, data) in slots.iter().zip(data) {
+                    let place = slot.buffer.map(|p| p as usize - first);
+                    let back = place.and_then(|p| held.get_mut(p)?.take());
+                    if let (Some(Arg::Buffer(new)), Some(data)) = (back, &mut data.buffer) {
+                        data.bytes = new;
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 

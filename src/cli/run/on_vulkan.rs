@@ -1,6 +1,7 @@
 //! The device `vulkan`: SPIR-V or WGSL for the first device that the loader has.
 
-use super::argument::{Actual, ImageData};
+use super::argument::Actual;
+use super::image::ImageData;
 use super::{Launch, Ran, failed, repeat};
 use luisac::driver::compile::TargetChoice;
 use luisac_ast::diagnostic::Diagnostics;
@@ -32,8 +33,8 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ra
     let kernel = unsafe { device.load(&artifact.code, artifact.metadata) }.map_err(failed)?;
     ran.compile = start.elapsed();
     let mut resources = Vec::new();
-    for (actual, &is_3d) in actuals.iter().zip(&is_3d) {
-        resources.push(upload(&device, actual, is_3d).map_err(failed)?);
+    for (index, (actual, &is_3d)) in actuals.iter().zip(&is_3d).enumerate() {
+        resources.push(upload(&device, index, actual, is_3d).map_err(failed)?);
     }
     let args: Vec<Arg> = resources
         .iter()
@@ -50,19 +51,33 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ra
     Ok(ran)
 }
 
-fn upload(device: &Device, actual: &Actual, is_3d: bool) -> Result<Resource, RuntimeError> {
+fn refused<T>(index: usize, kind: &'static str) -> Result<T, RuntimeError> {
+    Err(RuntimeError::UnsupportedArgument { index, kind })
+}
+
+fn upload(
+    device: &Device,
+    index: usize,
+    actual: &Actual,
+    is_3d: bool,
+) -> Result<Resource, RuntimeError> {
     Ok(match actual {
         Actual::Value(bytes) => Resource::Value(bytes.clone()),
         Actual::Buffer { bytes, .. } => Resource::Buffer(device.buffer_from(bytes)?),
-        Actual::Image(ImageData { storage, size, bytes }) => {
+        Actual::Image(data) => {
+            let ImageData { storage, size, levels, bytes } = data;
             let image = if is_3d {
-                device.image_3d(*storage, *size, 1)?
+                device.image_3d(*storage, *size, *levels)?
             } else {
-                device.image_2d(*storage, [size[0], size[1]], 1)?
+                device.image_2d(*storage, [size[0], size[1]], *levels)?
             };
-            image.upload(0, bytes)?;
+            for level in 0..*levels {
+                image.upload(level, bytes.get(data.level_bytes(level)).unwrap_or_default())?;
+            }
             Resource::Image(image)
         }
+        Actual::Bindless(_) => return refused(index, "a bindless array"),
+        Actual::Indirect(_) => return refused(index, "an indirect dispatch buffer"),
     })
 }
 
@@ -70,7 +85,12 @@ fn download(resources: &[Resource], actuals: &mut [Actual]) -> Result<(), Runtim
     for (resource, actual) in resources.iter().zip(actuals) {
         match (resource, actual) {
             (Resource::Buffer(buffer), Actual::Buffer { bytes, .. }) => *bytes = buffer.to_vec()?,
-            (Resource::Image(image), Actual::Image(data)) => data.bytes = image.to_vec(0)?,
+            (Resource::Image(image), Actual::Image(data)) => {
+                let first = image.to_vec(0)?;
+                if let Some(bytes) = data.bytes.get_mut(..first.len()) {
+                    bytes.copy_from_slice(&first);
+                }
+            }
             _ => {}
         }
     }

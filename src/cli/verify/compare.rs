@@ -103,8 +103,8 @@ fn argument(
 ) -> Option<Difference> {
     let bytes = match got {
         // Nobody can change a value.
-        Actual::Value(_) => return None,
-        Actual::Buffer { bytes, .. } => bytes,
+        Actual::Value(_) | Actual::Bindless(_) => return None,
+        Actual::Buffer { bytes, .. } | Actual::Indirect(bytes) => bytes,
         Actual::Image(image) => &image.bytes,
     };
     if bytes.len() != want.bytes.len() {

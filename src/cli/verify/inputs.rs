@@ -80,7 +80,12 @@ fn one(
             let bytes = take(texels.and_then(|n| n.checked_mul(storage.bytes().into())))?;
             let texel =
                 TypeId::vector(if *elem == Scalar::F32 { Scalar::F32 } else { Scalar::U32 }, 4);
-            Ok(Actual::Image(ImageData { storage, size, bytes: random.fill(types, texel, bytes) }))
+            Ok(Actual::Image(ImageData {
+                storage,
+                size,
+                levels: 1,
+                bytes: random.fill(types, texel, bytes),
+            }))
         }
         TypeKind::BindlessArray | TypeKind::Accel | TypeKind::Custom(_) => {
             Err("only values, buffers and images are")

@@ -1,7 +1,7 @@
 //! The LLVM emitter, shared by `ptx` and `cpu`: XIR in flat form to LLVM IR to machine code.
 //!
 //! - [`ir`]: the builder. - [`types`], [`value`]: how types and values are held. - [`module`], [`function`]: the walk.
-//! - `arithmetic`, `float`, `casts`, `composite`, `memory`, `bounds`, `resources`, `bindless`, `texel`, `atomics`, `control`, `log`: operations.
+//! - `arithmetic`, `float`, `casts`, `composite`, `memory`, `bounds`, `resources`, `bindless`, `indirect`, `texel`, `atomics`, `control`, `log`: operations.
 //! - [`device`]: what the two targets do differently. - [`ptx`], [`cpu`]: the targets.
 //!
 //! No instruction is marked `nnan`, `ninf` or `reassoc`, no function `mustprogress` or `willreturn`, no pointer `noalias` unless
@@ -19,6 +19,7 @@ pub mod device;
 mod float;
 mod function;
 mod image_function;
+mod indirect;
 pub mod ir;
 mod ir_loops;
 mod launch;

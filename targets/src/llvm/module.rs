@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::device::Device;
 use super::function::FnEmit;
+use super::indirect::{Indirect, is_indirect};
 use super::ir::{AccessGroup, Callee, FUNCTION, Ir, Ty, Val, fast};
 use super::types::TypeMap;
 use super::value::{Bindless, Buffer, Image, Value};
@@ -182,6 +183,12 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
         let mut list = Vec::new();
         for a in &module.functions[id].arguments {
             match a.kind {
+                ArgumentKind::Reference if is_indirect(&module.types, a.ty) => list.extend([
+                    self.ir.ptr(self.device.global_space()),
+                    self.ir.int(32),
+                    self.ir.int(32),
+                    self.ir.int(32),
+                ]),
                 ArgumentKind::Reference => list.push(self.ir.ptr(0)),
                 ArgumentKind::Value => list.extend(self.data_types(a.ty)),
                 ArgumentKind::Resource => match module.types.kind(a.ty) {
@@ -281,6 +288,14 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
         let mut list = Vec::new();
         for a in &module.functions[id].arguments {
             let value = match a.kind {
+                ArgumentKind::Reference if is_indirect(&module.types, a.ty) => {
+                    Value::Indirect(Indirect {
+                        ptr: take(&self.ir),
+                        offset: take(&self.ir),
+                        capacity: take(&self.ir),
+                        position: take(&self.ir),
+                    })
+                }
                 ArgumentKind::Reference => Value::Place(take(&self.ir)),
                 ArgumentKind::Value => match self.types.flat(a.ty) {
                     Some(flat) => {
@@ -356,6 +371,18 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                         position: self.ir.const_u32(i as u32),
                     })
                 }
+                _ if is_indirect(&module.types, a.ty) => {
+                    let address = word(&self.ir, 0);
+                    let space = self.ir.ptr(self.device.global_space());
+                    let range = word(&self.ir, 8);
+                    let half = self.ir.int(32);
+                    Value::Indirect(Indirect {
+                        ptr: self.ir.inttoptr(address, space),
+                        offset: self.ir.trunc(range, half),
+                        capacity: self.ir.trunc(self.ir.lshr(range, self.ir.const_u64(32)), half),
+                        position: self.ir.const_u32(i as u32),
+                    })
+                }
                 _ if a.kind != ArgumentKind::Value => Value::Opaque,
                 _ => match self.types.flat(a.ty) {
                     Some(flat) => Value::Leaves(self.load_flat(&flat, ptr, 16, false, true)),
@@ -379,6 +406,7 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                     list.extend(i.textures);
                 }
                 Value::Bindless(b) => list.extend([b.ptr, b.slots, b.position]),
+                Value::Indirect(b) => list.extend([b.ptr, b.offset, b.capacity, b.position]),
                 Value::Opaque => {}
             }
         }

@@ -220,6 +220,9 @@ impl FnEmit<'_, '_, '_> {
                 let access = self.slot_bytes(inst, ty)?;
                 self.write_at(access, ty, v, false)
             }
+            W::IndirectDispatchSetKernel | W::IndirectDispatchSetCount => {
+                self.indirect_write(inst, op)
+            }
             _ => Err(refused(errors::UNSUPPORTED_OPERATION, Op::ResourceWrite(op))),
         }
     }

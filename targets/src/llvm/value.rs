@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::indirect::Indirect;
 use super::ir::Val;
 
 /// The scalars of a value, in memory order.
@@ -65,6 +66,8 @@ pub enum Value {
     Image(Image),
     /// A bindless array.
     Bindless(Bindless),
+    /// An indirect dispatch buffer.
+    Indirect(Indirect),
     /// A resource that nothing here can touch.
     Opaque,
 }
