@@ -27,6 +27,12 @@ pub trait Value: Copy + Send + Sync + 'static {
 
     /// Reads the value from the first [`Self::SIZE`] bytes.
     fn load(bytes: &[u8]) -> Self;
+
+    /// Reads values that lie one after the other.
+    #[must_use]
+    fn load_all(bytes: &[u8]) -> Vec<Self> {
+        bytes.chunks_exact(Self::SIZE.max(1)).map(Self::load).collect()
+    }
 }
 
 /// The description of a type, as metadata has it.
@@ -48,7 +54,7 @@ pub(crate) fn store_all<T: Value>(values: &[T]) -> Vec<u8> {
 
 /// The values whose memory form `bytes` is.
 pub(crate) fn load_all<T: Value>(bytes: &[u8]) -> Vec<T> {
-    bytes.chunks_exact(T::SIZE.max(1)).map(T::load).collect()
+    T::load_all(bytes)
 }
 
 /// A scalar, which may be an element of a [`Vector`].
@@ -71,6 +77,11 @@ macro_rules! scalars {
                 if let Some(bytes) = bytes.first_chunk_mut() {
                     *bytes = self.to_le_bytes();
                 }
+            }
+
+            // Whole chunks of a known length become a plain copy.
+            fn load_all(bytes: &[u8]) -> Vec<Self> {
+                bytes.as_chunks().0.iter().map(|chunk| Self::from_le_bytes(*chunk)).collect()
             }
 
             fn load(bytes: &[u8]) -> Self {

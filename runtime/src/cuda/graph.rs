@@ -122,8 +122,11 @@ fn build(
     unsafe { call!(cuGraphCreate(&mut raw, 0))? };
     let mut building = Building { context, graph: raw, ends: HashMap::new() };
     for &node in nodes {
-        let before: Vec<CUgraphNode> =
+        let mut before: Vec<CUgraphNode> =
             graph.before(node).iter().filter_map(|n| building.ends.get(n).copied()).collect();
+        // Joints of one node end with that node, and the driver takes none twice.
+        before.sort_unstable();
+        before.dedup();
         let command = graph.command(node).and_then(|c| steps.get(c as usize));
         let of_command = match command {
             Some(Step::Gpu { nodes, .. }) => &nodes[..],

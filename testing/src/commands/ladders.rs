@@ -77,10 +77,9 @@ fn measure(
     }
     for (pass, points) in PASSES.iter().zip(points) {
         let Some(&(size, last)) = points.last() else { continue };
-        // The last two sizes: below them kernels fit into the caches, and more so the smaller they are.
+        // Over all sizes that the clock can tell: a kernel that leaves one cache for the next is slower an instruction, once for each cache.
         let counted: Vec<_> = points.into_iter().filter(|&(_, t)| t >= LEAST).collect();
-        let last_two = &counted[counted.len().saturating_sub(2)..];
-        let exponent = if last_two.len() < 2 { 0.0 } else { ladders::exponent(last_two) };
+        let exponent = if counted.len() < 2 { 0.0 } else { ladders::exponent(&counted) };
         let slope = last.as_secs_f64() * 1e9 / size as f64;
         let (pass, ladder) = (pass.name(), ladder.name);
         rows.push(Row { pass, ladder, start, exponent, size, slope });

@@ -8,7 +8,6 @@ mod shapes;
 pub use shapes::{LADDERS, Ladder};
 
 use crate::bridge;
-use cpu_time::ThreadTime;
 use luisac_passes::{Form, Pass, PassCall, Pipeline, RunOptions, Step};
 use luisac_xir::Module;
 use std::time::Duration;
@@ -53,7 +52,7 @@ fn run(module: &mut Module, pipeline: Pipeline) -> bool {
     pipeline.run(module, RunOptions::default()).is_ok()
 }
 
-/// How long a pass takes on a prepared module: the least processor time of `tries` runs on one thread. `None` if the form of
+/// How long a pass takes on a prepared module, without what the manager does around it: the least of `tries` runs. `None` if the form of
 /// the module cannot be brought to what the pass takes, or the pass refuses the module.
 pub fn time(module: &Module, pass: &'static Pass, tries: usize) -> Option<Duration> {
     let steps = bridge::to(Form::of(module), pass)?;
@@ -63,17 +62,13 @@ pub fn time(module: &Module, pass: &'static Pass, tries: usize) -> Option<Durati
     }
     let step = Step::Pass(PassCall { pass, options: Vec::new() });
     let pipeline = Pipeline { steps: vec![step] };
-    let mut best: Option<Duration> = None;
+    let mut best = f64::MAX;
     for _ in 0..tries.max(1) {
         let mut after = before.clone();
-        let start = ThreadTime::now();
-        if pipeline.run(&mut after, RunOptions::default()).is_err() {
-            return None;
-        }
-        let elapsed = start.elapsed();
-        best = Some(best.map_or(elapsed, |b| b.min(elapsed)));
+        let report = pipeline.run(&mut after, RunOptions::default()).ok()?;
+        best = best.min(report.elapsed_ms());
     }
-    best
+    Some(Duration::from_secs_f64(best / 1e3))
 }
 
 /// The slope of log time over log size through the points given, by least squares.
