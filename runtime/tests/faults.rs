@@ -57,7 +57,9 @@ fn ten_thousand_lists_from_eight_threads() {
                     let result = list.download(&mine).unwrap();
                     if i % 16 == 0 {
                         let ran = ran.clone();
-                        list.callback(move || drop(ran.fetch_add(16, Ordering::Relaxed)));
+                        list.callback(move || {
+                            ran.fetch_add(16, Ordering::Relaxed);
+                        });
                     }
                     let list = list.commit().unwrap();
                     drop(mine);

@@ -140,7 +140,7 @@ fn plain(run: &Run, position: usize, command: &Command) -> Result<(), RuntimeErr
     match command {
         Command::Callback(f) => {
             let mut f = f.lock().unwrap_or_else(PoisonError::into_inner);
-            call_host(|| f())
+            call_host(&mut *f)
         }
         Command::Signal(_) => {
             run.signal(position);

@@ -55,7 +55,8 @@ impl Plan {
     /// The graph as text: a line for each command with its level and what it waits for.
     pub(crate) fn text(&self, commands: &[Command]) -> String {
         let graph = &self.graph;
-        let mut out = String::new();
+        let (edges, levels) = (graph.edges(), graph.levels().len());
+        let mut out = format!("{} commands, {edges} edges, {levels} levels\n", commands.len());
         for node in 0..graph.len() {
             let title = title(graph, node, commands);
             // A `String` takes everything that is written to it.
@@ -166,7 +167,7 @@ impl Planner {
         let number = self.scheduler.array();
         self.arrays.insert(array.common.id, number);
         for (slot, Slot { buffer, image_2d, image_3d }) in &contents.slots {
-            let buffer = buffer.as_ref().map(|view| Touched::Buffer(view));
+            let buffer = buffer.as_ref().map(Touched::Buffer);
             let images = [image_2d, image_3d].map(|i| i.as_ref().map(of_image));
             for (place, member) in [buffer].into_iter().chain(images).enumerate() {
                 if let Some(member) = member {

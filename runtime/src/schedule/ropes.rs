@@ -87,7 +87,7 @@ impl Ropes {
                     f(Part::Node(r.joint));
                     next = NONE;
                 }
-                Some(r) if r.count > many && next % 8 == 0 && next != rope => {
+                Some(r) if r.count > many && next.is_multiple_of(8) && next != rope => {
                     f(Part::Rope(next));
                     next = NONE;
                 }

@@ -1,4 +1,5 @@
 //! The scheduler against the definition, by brute force.
+#![allow(clippy::needless_range_loop, reason = "pairs of commands are pairs of indices")]
 
 use super::{Access, Scheduler, Span, graph::Graph};
 
@@ -317,14 +318,18 @@ fn a_million_commands() {
         for n in [10_000u64, 100_000, 1_000_000] {
             let random = &mut Random::new(7);
             let lists: Vec<_> = (0..n).map(|i| make(i, random)).collect();
-            let start = processor_time();
-            let mut scheduler = Scheduler::default();
-            (0..resources.min(n)).for_each(|_| {
-                scheduler.resource(len);
-            });
-            lists.iter().for_each(|accesses| scheduler.command(accesses));
-            let graph = scheduler.finish();
-            let each = (processor_time() - start) as f64 / n as f64;
+            let (mut each, mut graph) = (f64::MAX, Graph::default());
+            // The best of several, since other programs take the caches too.
+            for _ in 0..(1_000_000 / n).min(10) {
+                let start = processor_time();
+                let mut scheduler = Scheduler::default();
+                (0..resources.min(n)).for_each(|_| {
+                    scheduler.resource(len);
+                });
+                lists.iter().for_each(|accesses| scheduler.command(accesses));
+                graph = scheduler.finish();
+                each = each.min((processor_time() - start) as f64 / n as f64);
+            }
             let (edges, levels) = (graph.edges() as f64 / n as f64, graph.levels().len());
             println!(
                 "{name}: {n} commands, {each:.0} ns each, {edges:.2} edges each, {levels} levels"
