@@ -15,7 +15,8 @@ use common::{Folder, fixture, luisac};
 /// The archive that the examples take.
 fn kernels(folder: &Folder) -> String {
     let blur = fixture("blur.json");
-    let args = ["compile", blur.to_str().unwrap(), "--target", "cpu:native", "-o", "kernels.luisa"];
+    let args =
+        ["compile", blur.to_str().unwrap(), "--target", "cpu:native,spirv", "-o", "kernels.luisa"];
     luisac(folder.path(), args).ok();
     folder.path().join("kernels.luisa").to_str().unwrap().to_owned()
 }
@@ -45,6 +46,15 @@ fn a_picture_is_blurred() {
     assert!(row.iter().zip(weights).all(|(p, w)| near(*p, w * 6.0 * 255.0 / 256.0)), "{row:?}");
     assert_eq!(out[3], 255, "what was opaque stays so");
 
+    match luisac_runtime::Device::open("vulkan") {
+        Err(e) => println!("skipped on vulkan: {e}"),
+        Ok(_) => {
+            let other = folder.path().join("vulkan.png");
+            let args = [kernels.clone(), path(&from), path(&other), "vulkan".into(), "2".into()];
+            blur::run(&args).unwrap();
+            assert_eq!(folder.read("vulkan.png"), folder.read("out.png"));
+        }
+    }
     assert!(blur::run(&[kernels.clone(), path(&from)]).is_err());
     let error = blur::run(&[kernels, path(&from), path(&to), "abacus".into()]).unwrap_err();
     assert!(error.to_string().contains("abacus"), "{error}");

@@ -79,7 +79,8 @@ pub(crate) trait Backend: Send + Sync {
     fn prepare(&self, commands: &[Command]) -> Result<Raw, RuntimeError>;
 
     /// Begins a list and soon returns; [`Run::finish`] must follow, from whatever thread. All that it has to wait for
-    /// is done. The same list never runs twice at once. `here` says that the caller would wait for it anyway.
+    /// is done. The same list never runs twice at once. `here` says that the call
+    /// comes from [`Stream::submit`](crate::Stream::submit): what takes less time than to hand it over may run on this thread.
     fn start(&self, run: Arc<Run>, here: bool);
 
     /// Does what must be done of a list that does not run, or not beyond `from`: bindless arrays are told of their updates, since

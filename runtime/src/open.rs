@@ -18,6 +18,8 @@ pub(crate) const NAMES: &[&str] = &[
     "cpu",
     #[cfg(feature = "cuda")]
     "cuda",
+    #[cfg(feature = "vulkan")]
+    "vulkan",
 ];
 
 /// A number that nothing else in the process has.
@@ -37,7 +39,7 @@ pub(crate) struct Inner {
 pub struct Device(Arc<Inner>);
 
 impl Device {
-    /// Opens a device by its name: `cpu`, or `cuda` (feature `cuda`).
+    /// Opens a device by its name: `cpu`, `cuda` (feature `cuda`) or `vulkan` (feature `vulkan`).
     ///
     /// # Errors
     /// [`RuntimeError::NoDevice`] for names of nothing that is here.
@@ -46,6 +48,8 @@ impl Device {
             "cpu" => Ok(Self::cpu()),
             #[cfg(feature = "cuda")]
             "cuda" => Ok(Self::with_backend(crate::cuda::Cuda::open()?)),
+            #[cfg(feature = "vulkan")]
+            "vulkan" => Ok(Self::with_backend(crate::vulkan::Vulkan::open()?)),
             _ => Err(RuntimeError::NoDevice {
                 device: name.into(),
                 reason: format!("this program has the devices: {}", NAMES.join(", ")),

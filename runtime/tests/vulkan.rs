@@ -515,3 +515,50 @@ fn threads_share_a_device() {
         }
     });
 }
+
+/// The same device under command lists: order, copies of all kinds, several and indirect sizes, failures that stay.
+#[test]
+fn lists_and_streams() {
+    use luisac_runtime::{Device, IndirectDispatch};
+    if device().is_none() {
+        return;
+    }
+    let device = Device::open("vulkan").unwrap();
+    let metadata = wgsl([64, 1, 1], axpy_arguments(), vec![]);
+    // SAFETY: the kernel stays inside its buffers.
+    let axpy = unsafe { device.load(AXPY.as_bytes(), metadata) }.unwrap();
+    let x = device.buffer_from(&(0..64u32).collect::<Vec<_>>()).unwrap();
+    let y = device.buffer::<u32>(64).unwrap();
+    let image = device.image_2d(PixelStorage::Int1, [8, 8]).unwrap();
+    let sizes = device.indirect_buffer(3).unwrap();
+    let entry = |size, kernel_id| IndirectDispatch { block_size: [64, 1, 1], size, kernel_id };
+    sizes.write(&[entry([0, 1, 1], 9), entry([32, 1, 1], 100)]).unwrap();
+    let event = device.event();
+
+    let mut list = device.list();
+    list.fill(&y, 1).unwrap();
+    list.dispatch(&axpy, (&x, &y, 2u32), [64, 1, 1]).unwrap();
+    list.copy_to_image(&y, &image.base()).unwrap();
+    list.fill(&y, 0).unwrap();
+    list.copy_from_image(&image.base(), &y).unwrap();
+    list.dispatch_many(&axpy, (&x, &y, 1u32), &[[64, 1, 1], [16, 1, 1]]).unwrap();
+    list.dispatch_indirect(&axpy, (&x, &y, 0u32), &sizes).unwrap();
+    list.signal(&event);
+    let result = list.download(&y).unwrap();
+    let list = list.commit().unwrap();
+    let stream = device.stream();
+    let expected: Vec<u32> = (0..64)
+        .map(|i| 1 + 3 * i + if i < 16 { i + 1 } else { 0 } + if i < 32 { 100 } else { 0 })
+        .collect();
+    for _ in 0..3 {
+        stream.submit(&list).unwrap();
+    }
+    event.wait().unwrap();
+    stream.wait().unwrap();
+    assert_eq!(result.take(), expected);
+
+    sizes.write(&[IndirectDispatch { block_size: [1, 1, 1], ..entry([1, 1, 1], 0) }]).unwrap();
+    assert_eq!(stream.submit(&list).unwrap().wait().unwrap_err().code(), "L1144");
+    assert_eq!(stream.submit(&list).err().map(|e| e.code()), Some("L1150"));
+    assert_eq!(x.read().unwrap()[63], 63);
+}

@@ -10,7 +10,6 @@ use crate::{
     argument::Given,
     host::{self, Arg, Launch, bind::put, memory::Memory},
     list::{Command, Sizes},
-    resource::{INDIRECT_ENTRY_BYTES, INDIRECT_HEADER_BYTES},
 };
 
 /// A dispatch for each command that is one.
@@ -87,25 +86,14 @@ impl Dispatch {
             return Ok(self.parts.clone());
         };
         let memory: &CpuBuffer = own(&buffer.view().memory.raw)?;
-        let mut header = [0; 4];
-        memory.0.download(0, &mut header)?;
-        let expected = self.kernel.metadata().block_size;
+        let all = buffer.dispatches(self.kernel.metadata(), |at, bytes| {
+            memory.0.download(at as usize, bytes)
+        })?;
         let mut launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut parts = Vec::new();
-        for i in 0..u32::from_le_bytes(header).min(buffer.capacity()) {
-            let mut entry = [0; INDIRECT_ENTRY_BYTES as usize];
-            let at = INDIRECT_HEADER_BYTES + u64::from(i) * INDIRECT_ENTRY_BYTES;
-            memory.0.download(at as usize, &mut entry)?;
-            let IndirectDispatch { block_size, size, kernel_id } = IndirectDispatch::read(&entry);
-            if size.contains(&0) {
-                continue;
-            }
-            if block_size != expected {
-                let kernel = self.kernel.metadata().kernel.clone();
-                return Err(RuntimeError::IndirectBlock { kernel, expected, got: block_size });
-            }
-            parts.push(Part::new(&mut launch, &self.kernel, size, kernel_id)?);
-        }
+        let parts = all.into_iter().map(|IndirectDispatch { size, kernel_id, .. }| {
+            Part::new(&mut launch, &self.kernel, size, kernel_id)
+        });
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
         Ok(Arc::new(parts))
     }
 

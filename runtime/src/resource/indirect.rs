@@ -6,7 +6,7 @@
 //! | 16 + 32 n | `u32` block size x, y, z of dispatch n, one word of nothing, `u32` size x, y, z, `u32` kernel id |
 
 use super::{Buffer, BufferView};
-use crate::{Device, RuntimeError};
+use crate::{Device, Metadata, RuntimeError};
 
 /// Bytes before the first entry.
 pub const INDIRECT_HEADER_BYTES: u64 = 16;
@@ -76,6 +76,30 @@ impl IndirectBuffer {
 
     pub(crate) fn view(&self) -> &BufferView {
         self.bytes.bytes()
+    }
+
+    /// What the buffer says, by a function that reads its bytes: dispatches with threads, all of the kernel's block size. A count
+    /// beyond the capacity is cut.
+    pub(crate) fn dispatches(
+        &self,
+        kernel: &Metadata,
+        read: impl Fn(u64, &mut [u8]) -> Result<(), RuntimeError>,
+    ) -> Result<Vec<IndirectDispatch>, RuntimeError> {
+        let mut count = [0; 4];
+        read(0, &mut count)?;
+        let count = u64::from(u32::from_le_bytes(count).min(self.capacity));
+        let mut bytes = vec![0; (count * INDIRECT_ENTRY_BYTES) as usize];
+        read(INDIRECT_HEADER_BYTES, &mut bytes)?;
+        let all = bytes.chunks_exact(INDIRECT_ENTRY_BYTES as usize).map(IndirectDispatch::read);
+        let all: Vec<_> = all.filter(|d| !d.size.contains(&0)).collect();
+        match all.iter().find(|d| d.block_size != kernel.block_size) {
+            None => Ok(all),
+            Some(wrong) => Err(RuntimeError::IndirectBlock {
+                kernel: kernel.kernel.clone(),
+                expected: kernel.block_size,
+                got: wrong.block_size,
+            }),
+        }
     }
 
     /// Stores dispatches, after all that was submitted before, and waits for it.

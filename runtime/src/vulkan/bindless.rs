@@ -1,6 +1,9 @@
 //! Bindless arrays: 32 bytes a slot, with the places of its resources in the heaps (`docs/abi.md`).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use super::{Buffer, Image, VulkanError, device::Shared, heap::Heap};
 use crate::{RuntimeError, Sampler};
@@ -69,27 +72,38 @@ impl BindlessArray {
         slot: u32,
         buffer: Option<(&Buffer, u64)>,
     ) -> Result<(), RuntimeError> {
-        let mut record = [0; 16];
-        if let Some((buffer, offset)) = buffer {
-            self.check_device(&buffer.0.device)?;
-            let Some(size) = buffer.len().checked_sub(offset) else {
-                return Err(RuntimeError::DataSize {
-                    expected: buffer.len(),
-                    got: offset,
-                    unit: "bytes",
-                });
-            };
-            let Ok(offset) = u32::try_from(offset) else {
-                let most = u32::MAX.into();
-                return Err(
-                    VulkanError::Limit { what: "an offset in bytes", asked: offset, most }.into()
-                );
-            };
-            record[0..4].copy_from_slice(&buffer.0.place()?.to_le_bytes());
-            record[4..8].copy_from_slice(&offset.to_le_bytes());
-            record[8..16].copy_from_slice(&size.to_le_bytes());
+        match buffer {
+            Some((buffer, offset)) => self.set_view(slot, buffer, offset..buffer.len()),
+            None => self.update(slot, 0, &[0; 16], |s| s.buffer = None),
         }
-        self.update(slot, 0, &record, |s| s.buffer = buffer.map(|(b, _)| b.clone()))
+    }
+
+    /// Puts bytes of a buffer into a slot.
+    ///
+    /// # Errors
+    /// [`RuntimeError::DataSize`] for a slot or a range that is not there; [`VulkanError::Limit`].
+    pub fn set_view(
+        &self,
+        slot: u32,
+        buffer: &Buffer,
+        range: Range<u64>,
+    ) -> Result<(), RuntimeError> {
+        self.check_device(&buffer.0.device)?;
+        let size = range.end.checked_sub(range.start).filter(|_| range.end <= buffer.len());
+        let Some(size) = size else {
+            let (expected, got) = (buffer.len(), range.start.max(range.end));
+            return Err(RuntimeError::DataSize { expected, got, unit: "bytes" });
+        };
+        let Ok(offset) = u32::try_from(range.start) else {
+            let most = u32::MAX.into();
+            let (what, asked) = ("an offset in bytes", range.start);
+            return Err(VulkanError::Limit { what, asked, most }.into());
+        };
+        let mut record = [0; 16];
+        record[0..4].copy_from_slice(&buffer.0.place()?.to_le_bytes());
+        record[4..8].copy_from_slice(&offset.to_le_bytes());
+        record[8..16].copy_from_slice(&size.to_le_bytes());
+        self.update(slot, 0, &record, |s| s.buffer = Some(buffer.clone()))
     }
 
     /// Puts an image with a sampler into a slot; nothing empties the slot's image of `dimension`.

@@ -20,6 +20,7 @@
 //! ```
 
 mod arguments;
+mod backend;
 mod bindless;
 mod buffer;
 mod device;
@@ -38,6 +39,7 @@ mod sampler;
 mod wgsl;
 
 pub use arguments::{Arg, Launch};
+pub(crate) use backend::Vulkan;
 pub use bindless::BindlessArray;
 pub use buffer::Buffer;
 pub use device::Device;
