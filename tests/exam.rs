@@ -3,7 +3,8 @@
 mod common;
 
 use common::case::Case;
-use common::{all_right, corpus, files, fixture, in_parallel};
+use common::{all_right, corpus, files, fixture, in_parallel, luisac};
+use std::path::Path;
 
 #[track_caller]
 fn exam(device: &str, level: &str) {
@@ -38,4 +39,69 @@ fn compiled_for_the_processor() {
 #[test]
 fn optimised_and_compiled_for_the_processor() {
     exam("cpu", "-O2");
+}
+
+/// Whether this machine has a Vulkan device; if not, that is said in one line.
+fn has_vulkan() -> bool {
+    let outcome = luisac(Path::new("."), ["devices", "--json"]).ok();
+    let all: serde_json::Value = serde_json::from_slice(&outcome.stdout).expect("JSON");
+    let mut here = all["devices"].as_array().into_iter().flatten();
+    let found = here.any(|d| d["name"] == "vulkan");
+    if !found {
+        println!("skipped: {}", all["missing"]);
+    }
+    found
+}
+
+/// What software devices do not hold, and why: `luisac run` says so with a code, or the result is wrong there.
+const KNOWN_ON_VULKAN: &[(&str, &str)] = &[
+    ("big_constant", "llvmpipe takes minutes to compile a constant of 16,384 numbers"),
+    (
+        "ended_threads_hold_nobody_up",
+        "Vulkan leaves open what a barrier means to threads that have ended; llvmpipe waits wrongly",
+    ),
+    ("partial_block_barrier", "as ended_threads_hold_nobody_up"),
+];
+
+/// On a Vulkan device: the recorded result, or a refusal that names what this device lacks.
+#[track_caller]
+fn exam_on_vulkan(level: &str) {
+    if !has_vulkan() {
+        return;
+    }
+    let mut refused = Vec::new();
+    for folder in ["bugs", "own", "fixtures"] {
+        let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };
+        let Some(path) = path else { continue };
+        let cases = files(&path, ".expect.json");
+        let cases = cases.iter().map(|p| Case::read(p));
+        let known = |c: &Case| KNOWN_ON_VULKAN.iter().any(|(name, _)| *name == c.name);
+        let cases: Vec<Case> = cases.filter(|c| !known(c)).collect();
+        assert!(!cases.is_empty(), "no cases in {}", path.display());
+        let results = in_parallel(&cases, |case| case.run("vulkan", level));
+        let mut wrong = Vec::new();
+        for (case, result) in cases.iter().zip(results) {
+            match result.map_err(|e| e.to_string()) {
+                Ok(()) => {}
+                // Features, formats and limits of the device.
+                Err(e) if ["L1162", "L1163", "L1164"].iter().any(|c| e.contains(c)) => {
+                    refused.push(format!("{folder}/{}: {e}", case.name));
+                }
+                Err(e) => wrong.push(format!("{folder}/{} on vulkan {level}: {e}", case.name)),
+            }
+        }
+        all_right(wrong);
+    }
+    println!("refused by this device: {refused:#?}");
+    assert!(refused.len() <= 6, "{refused:#?}");
+}
+
+#[test]
+fn on_vulkan() {
+    exam_on_vulkan("-O0");
+}
+
+#[test]
+fn optimised_and_on_vulkan() {
+    exam_on_vulkan("-O3");
 }

@@ -223,6 +223,54 @@ fn kernels_are_checked() {
     }
 }
 
+/// A kernel of this many ifs inside each other, each taken by half of the threads.
+fn nested(depth: u32) -> String {
+    let open: String = (0..depth)
+        .map(|i| format!("if ((id.x + {i}u) % 64u >= {}u) {{ n += 1u;\n", i / 2))
+        .collect();
+    format!(
+        "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 2>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+  var n = p[1].w;
+  {open} {} y[id.x] = n;
+}}",
+        "}".repeat(depth as usize)
+    )
+}
+
+#[test]
+fn deep_control_flow_runs_or_is_refused() {
+    let Some(device) = device() else { return };
+    let meta = || {
+        described(
+            "spirv",
+            Api::Vulkan,
+            [64, 1, 1],
+            vec![buffer(Usage::Write)],
+            vec![],
+            Extras::default(),
+        )
+    };
+    for depth in [60, 100] {
+        // naga recurses.
+        let work = std::thread::Builder::new().stack_size(64 << 20);
+        let code = work.spawn(move || spirv(&nested(depth))).unwrap().join().unwrap();
+        // SAFETY: the kernel writes one element a thread.
+        let kernel = match unsafe { device.load(&code, meta()) } {
+            Ok(kernel) => kernel,
+            Err(e) => {
+                assert_eq!((depth, e.code()), (100, "L1164"), "{e}");
+                continue;
+            }
+        };
+        let y = device.buffer(256).unwrap();
+        kernel.bind(&[Arg::Buffer(&y)]).unwrap().dispatch([64, 1, 1]).unwrap();
+        let taken = |id: u32| (0..depth).take_while(|i| (id + i) % 64 >= i / 2).count() as u32;
+        assert_eq!(words(&y.to_vec().unwrap()), (0..64).map(taken).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn large_grids_are_split() {
     let Some(device) = device() else { return };

@@ -98,7 +98,7 @@ fn is_kernel(path: &Path) -> bool {
 }
 
 /// Calls `f` for every input, on all processors.
-fn each(inputs: &[PathBuf], f: impl Fn(usize, &Path) + Sync) {
+pub fn each(inputs: &[PathBuf], f: impl Fn(usize, &Path) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {

@@ -11,6 +11,7 @@ mod perf;
 mod run;
 mod setup;
 mod test;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ usage: cargo xtask COMMAND
   test     set up, run every test
   fixtures write the kernels of fixtures/ anew, with their pages and cases
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
+  verify   recorded kernels on every device here, a table of kernels by target; -v for all rows, flags of `luisac verify` behind --
   diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
   bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus; bench ladders: passes on growing kernels;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         "test" => test::test(&rest),
         "fixtures" => fixtures::fixtures(),
         "corpus" => corpus::corpus(&rest),
+        "verify" => verify::verify(&rest),
         "diff" => diff::diff(&rest),
         "perf" => perf::perf(&rest),
         "bench" => bench::bench(&rest),

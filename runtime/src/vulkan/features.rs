@@ -35,6 +35,8 @@ pub(super) struct Abilities {
     pub anisotropy: bool,
     /// Lanes of a subgroup: as the device likes, and the least and the most that can be asked for.
     pub lanes: Lanes,
+    /// How deep control flow may nest. Mesa's llvmpipe keeps masks of 80 constructs, and crashes beyond.
+    pub nesting: u32,
 }
 
 /// Lanes of a subgroup.
@@ -44,6 +46,9 @@ pub(super) struct Lanes {
     pub least: u32,
     pub most: u32,
 }
+
+/// Constructs of control flow inside each other that llvmpipe takes for sure.
+const LLVMPIPE_NESTING: u32 = 64;
 
 /// Copies the named fields of what the device has, and leaves all others off.
 macro_rules! copy {
@@ -74,7 +79,7 @@ impl Features {
     fn selected(&self) -> Self {
         let mut on = Self { has: self.has, ..Self::default() };
         copy!(self.core, on.core;
-            shader_float64, shader_int64, shader_int16, sampler_anisotropy, texture_compression_bc,
+            shader_float64, shader_int64, shader_resource_min_lod, shader_int16, sampler_anisotropy, texture_compression_bc,
             shader_storage_image_extended_formats, shader_storage_image_read_without_format,
             shader_storage_image_write_without_format, shader_uniform_buffer_array_dynamic_indexing,
             shader_sampled_image_array_dynamic_indexing, shader_storage_buffer_array_dynamic_indexing,
@@ -177,6 +182,10 @@ impl Features {
                 && f.descriptor_binding_update_unused_while_pending != 0,
             anisotropy: self.core.sampler_anisotropy != 0,
             lanes,
+            nesting: match v12.driver_id {
+                vk::DriverId::MESA_LLVMPIPE => LLVMPIPE_NESTING,
+                _ => u32::MAX,
+            },
         }
     }
 
@@ -199,6 +208,7 @@ impl Features {
             (cap::INT64, any(&[c.shader_int64])),
             (cap::INT64_ATOMICS, any(&[v12.shader_buffer_int64_atomics])),
             (cap::INT16, any(&[c.shader_int16])),
+            (cap::MIN_LOD, any(&[c.shader_resource_min_lod])),
             (cap::INT8, any(&[v12.shader_int8])),
             (cap::UNIFORM_ARRAY_DYNAMIC, any(&[c.shader_uniform_buffer_array_dynamic_indexing])),
             (cap::SAMPLED_ARRAY_DYNAMIC, any(&[c.shader_sampled_image_array_dynamic_indexing])),
@@ -333,6 +343,7 @@ capabilities! {
     SAMPLED_ARRAY_DYNAMIC = 29, "SampledImageArrayDynamicIndexing";
     STORAGE_ARRAY_DYNAMIC = 30, "StorageBufferArrayDynamicIndexing";
     IMAGE_ARRAY_DYNAMIC = 31, "StorageImageArrayDynamicIndexing";
+    MIN_LOD = 42, "MinLod";
     INT8 = 39, "Int8";
     EXTENDED_FORMATS = 49, "StorageImageExtendedFormats";
     READ_WITHOUT_FORMAT = 55, "StorageImageReadWithoutFormat";

@@ -95,6 +95,10 @@ impl Shared {
         if let Some(lacking) = module.capabilities.iter().find(|c| !self.abilities.has(**c)) {
             return Err(missing(capability_name(*lacking)));
         }
+        if module.nesting > self.abilities.nesting {
+            let (asked, most) = (module.nesting.into(), self.abilities.nesting.into());
+            return Err(VulkanError::Limit { what: "nesting of control flow", asked, most });
+        }
         let lanes = self.abilities.lanes;
         match metadata.wave_lanes {
             Some(n) if n != lanes.usual && !(lanes.least..=lanes.most).contains(&n) => {

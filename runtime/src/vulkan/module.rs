@@ -5,7 +5,9 @@ use super::error::VulkanError;
 const MAGIC: u32 = 0x0723_0203;
 const OP_ENTRY_POINT: u32 = 15;
 const OP_CAPABILITY: u32 = 17;
-const OP_FUNCTION: u32 = 54;
+const OP_LOOP_MERGE: u32 = 246;
+const OP_SELECTION_MERGE: u32 = 247;
+const OP_LABEL: u32 = 248;
 const GL_COMPUTE: u32 = 5;
 
 /// What the head of a module says.
@@ -14,6 +16,8 @@ pub(super) struct Module {
     pub words: Vec<u32>,
     /// In the module's order.
     pub capabilities: Vec<u32>,
+    /// Constructs of control flow inside each other, at most.
+    pub nesting: u32,
 }
 
 /// Reads `code`, whose entry point must be `entry`.
@@ -34,6 +38,7 @@ pub(super) fn read(kernel: &str, code: &[u8], entry: &str) -> Result<Module, Vul
         return Err(bad("it does not begin as SPIR-V does"));
     }
     let (mut capabilities, mut found, mut at) = (Vec::new(), false, 5);
+    let (mut open, mut nesting) = (Vec::new(), 0);
     while at < words.len() {
         let (op, count) = (words[at] & 0xffff, (words[at] >> 16) as usize);
         let Some(operands) = words.get(at + 1..at + count).filter(|_| count > 0) else {
@@ -42,8 +47,16 @@ pub(super) fn read(kernel: &str, code: &[u8], entry: &str) -> Result<Module, Vul
         match op {
             OP_CAPABILITY => capabilities.extend(operands.first()),
             OP_ENTRY_POINT => found |= is_entry(operands, entry),
-            // What follows is bodies.
-            OP_FUNCTION => break,
+            OP_LOOP_MERGE | OP_SELECTION_MERGE => {
+                open.extend(operands.first());
+                nesting = nesting.max(open.len() as u32);
+            }
+            // Blocks stand in the order of the structure, so a construct ends where its merge block begins.
+            OP_LABEL => {
+                while open.last().is_some_and(|merge| operands.first() == Some(merge)) {
+                    open.pop();
+                }
+            }
             _ => {}
         }
         at += count;
@@ -51,7 +64,7 @@ pub(super) fn read(kernel: &str, code: &[u8], entry: &str) -> Result<Module, Vul
     if !found {
         return Err(bad(&format!("it has no compute entry point `{entry}`")));
     }
-    Ok(Module { words, capabilities })
+    Ok(Module { words, capabilities, nesting })
 }
 
 /// Whether the operands of an `OpEntryPoint` name this compute kernel.
@@ -82,10 +95,31 @@ mod tests {
     fn capabilities_and_entry() {
         let main = u32::from_le_bytes(*b"main");
         let code =
-            head(&[2 << 16 | 17, 1, 2 << 16 | 17, 11, 5 << 16 | 15, 5, 4, main, 0, 1 << 16 | 54]);
+            head(&[2 << 16 | 17, 1, 2 << 16 | 17, 11, 5 << 16 | 15, 5, 4, main, 0, 1 << 16 | 253]);
         assert_eq!(read("k", &code, "main").expect("a module").capabilities, [1, 11]);
         refused(&head(&[5 << 16 | 15, 4, 4, main, 0]), "no compute entry point");
         refused(&head(&[5 << 16 | 15, 5, 4, main, u32::from(b'2')]), "no compute entry point");
+    }
+
+    #[test]
+    fn constructs_are_counted_while_they_are_open() {
+        let main = u32::from_le_bytes(*b"main");
+        let entry = [5 << 16 | 15, 5, 4, main, 0];
+        let merge = |op, id| [3 << 16 | op, id, 0];
+        let label = |id| [2 << 16 | OP_LABEL, id];
+        let body = [
+            &merge(OP_SELECTION_MERGE, 10)[..],
+            &merge(OP_SELECTION_MERGE, 11),
+            &label(11),
+            &label(10),
+            &merge(OP_SELECTION_MERGE, 12),
+            &label(12),
+        ]
+        .concat();
+        let nested = |words: &[u32]| {
+            read("k", &head(&[&entry[..], words].concat()), "main").expect("a module").nesting
+        };
+        assert_eq!((nested(&[]), nested(&body)), (0, 2));
     }
 
     #[test]

@@ -10,8 +10,21 @@ use naga::{
 
 use super::{VulkanError, module};
 
+/// Stack of the thread that compiles: naga recurses over what is nested, whose depth its parser bounds.
+const STACK: usize = 128 << 20;
+
 /// Compiles `code`, whose entry point the metadata names.
 pub(super) fn to_spirv(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
+    let bad = |reason: String| VulkanError::BadWgsl { kernel: metadata.kernel.clone(), reason };
+    std::thread::scope(|scope| {
+        let work = std::thread::Builder::new().name("wgsl".into()).stack_size(STACK);
+        let work =
+            work.spawn_scoped(scope, || compile(code, metadata)).map_err(|e| bad(e.to_string()))?;
+        work.join().unwrap_or_else(|_| Err(bad("naga failed on it".into())))
+    })
+}
+
+fn compile(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
     let bad = |reason: String| VulkanError::BadWgsl { kernel: metadata.kernel.clone(), reason };
     let source = std::str::from_utf8(code).map_err(|e| bad(e.to_string()))?;
     let parsed = wgsl::parse_str(source).map_err(|e| bad(e.emit_to_string(source)))?;
