@@ -23,7 +23,8 @@ void metal_thread(const metal_job *job);
 
 // Of the runner.
 void metal_barrier(void);
-const metal_lanes *metal_meet(const void *value, unsigned size, unsigned place);
+// Waits until it is known which lanes of the simdgroup stand at the same place; gives what each of them brought.
+const metal_lanes *metal_meet(const void *value, unsigned size);
 unsigned metal_lane(void);
 void metal_fail(const char *what);
 }

@@ -11,6 +11,8 @@ static float moved(thread float2& v, device const float* from, threadgroup float
   return from[0] + shared[1];
 }
 
+static uint summed(uint x) { return simd_sum(x); }
+
 #define CHECK(x) if (!(x) && wrong == 0) wrong = __LINE__
 
 [[max_total_threads_per_threadgroup(64)]]
@@ -82,6 +84,13 @@ kernel void checks(constant uint4& params [[buffer(0)]],
   } else {
     CHECK(simd_sum(1u) == 16u && simd_is_first() == (lane == 1) && simd_broadcast(lane, 3) == 3);
   }
+  // A function that is called at two places.
+  if (lane < 8) {
+    CHECK(summed(1u) == 8u);
+  } else {
+    CHECK(summed(2u) == 48u);
+  }
+  CHECK(summed(1u) == 32u);
   uint rounds = 0;
   for (uint i = 0; i <= lane; i++) rounds += simd_sum(1u) == 32u - i ? 1u : 100u;
   CHECK(rounds == lane + 1u && simd_all(rounds > 0u) && !simd_any(rounds > 32u));

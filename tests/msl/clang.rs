@@ -14,7 +14,7 @@ pub struct Clang {
 }
 
 /// Half of Metal's floats must round at each operation; nothing is contracted that the source does not contract.
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 8] = [
     "-std=c++20",
     "-w",
     "-O0",
@@ -22,6 +22,7 @@ const FLAGS: [&str; 7] = [
     "-ffloat16-excess-precision=none",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
+    "-fno-omit-frame-pointer",
 ];
 
 /// No program of a test may take longer.

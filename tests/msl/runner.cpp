@@ -24,10 +24,24 @@ namespace {
 
 enum class State { ready, barrier, meet, done };
 
+// Where a thread stands: the addresses to which the calls return, from the outermost on. Places compare as the program's text
+// does, since clang keeps its order when it does not optimise.
+struct Place {
+  uintptr_t calls[16];
+  unsigned depth;
+  bool operator==(const Place &o) const { return depth == o.depth && memcmp(calls, o.calls, depth * sizeof *calls) == 0; }
+  bool operator<(const Place &o) const {
+    for (unsigned i = 0; i < depth && i < o.depth; i++)
+      if (calls[i] != o.calls[i]) return calls[i] < o.calls[i];
+    return depth < o.depth;
+  }
+};
+
 struct Fiber {
   ucontext_t context;
   State state;
-  unsigned place, size;
+  Place place;
+  unsigned size;
   unsigned char value[64];
   metal_lanes lanes;
   metal_job job;
@@ -54,15 +68,16 @@ void wait(State state) {
 
 // Lets the lanes of a simdgroup go on that stand at the earliest place; those further on wait for them.
 bool meet(size_t first, size_t end) {
-  unsigned place = ~0u;
+  const Place *earliest = nullptr;
   for (size_t i = first; i < end; i++)
-    if (fibers[i]->state == State::meet && fibers[i]->place < place) place = fibers[i]->place;
-  if (place == ~0u) return false;
+    if (fibers[i]->state == State::meet && (!earliest || fibers[i]->place < *earliest)) earliest = &fibers[i]->place;
+  if (!earliest) return false;
+  Place place = *earliest;
   metal_lanes lanes;
   memset(&lanes, 0, sizeof lanes);
   for (size_t i = first; i < end; i++) {
     Fiber *f = fibers[i];
-    if (f->state != State::meet || f->place != place) continue;
+    if (f->state != State::meet || !(f->place == place)) continue;
     lanes.active |= 1ul << (i - first);
     memcpy(lanes.value[i - first], f->value, f->size);
   }
@@ -115,6 +130,19 @@ void run_block(char *stacks) {
   }
 }
 
+// The place of a frame, by the chain of frame pointers, which both compilations keep.
+Place here(void *frame) {
+  uintptr_t inner[64];
+  unsigned count = 0;
+  char *low = (char *)running->context.uc_stack.ss_sp;
+  for (char *f = (char *)frame; f >= low && f + 16 <= low + STACK && count < 64; f = *(char **)f)
+    inner[count++] = ((uintptr_t *)f)[1];
+  // The outermost calls are the same for all; what does not fit is cut off inside.
+  Place place{};
+  while (count > 0 && place.depth < 16) place.calls[place.depth++] = inner[--count];
+  return place;
+}
+
 struct Blob { unsigned index; std::vector<unsigned char> data; };
 
 struct Reader {
@@ -148,9 +176,9 @@ void metal_fail(const char *what) {
   fprintf(stderr, "%s\n", what);
   _exit(9);
 }
-const metal_lanes *metal_meet(const void *value, unsigned size, unsigned place) {
+const metal_lanes *metal_meet(const void *value, unsigned size) {
   if (size > sizeof running->value) metal_fail("a value that is too large for lanes");
-  running->place = place;
+  running->place = here(__builtin_frame_address(0));
   running->size = size;
   memcpy(running->value, value, size);
   wait(State::meet);
