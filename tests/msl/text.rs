@@ -1,11 +1,13 @@
-//! Metal source as C++: shared variables become static, and a function calls the kernel with what its parameters name.
+//! Metal source as C++: shared variables become static, functions that differ in address spaces only are kept once, and a
+//! function calls the kernel with what its parameters name.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The source with what calls it. `entry` is the kernel's name.
 pub fn as_cpp(metal: &str, entry: &str) -> Result<String, String> {
     let call = call(&parameters(metal, entry)?, entry)?;
-    let text = shared_variables(metal);
+    let text = without_doubles(&shared_variables(metal));
     Ok(format!(
         "{text}\n#include \"call.h\"\n\nextern \"C\" void metal_thread(const metal_job *job) {{\n{call}}}\n"
     ))
@@ -90,6 +92,40 @@ fn shared_variables(metal: &str) -> String {
         depth += code.matches('(').count() as i32 - code.matches(')').count() as i32;
     }
     text
+}
+
+/// Overloads for several address spaces are the same function where there are none.
+fn without_doubles(metal: &str) -> String {
+    let (mut text, mut seen) = (String::with_capacity(metal.len()), BTreeSet::new());
+    let mut rest = metal;
+    while !rest.is_empty() {
+        // What stands at the margin ends with a brace there, or is a line.
+        let line = rest.find('\n').map_or(rest.len(), |i| i + 1);
+        let closes =
+            ["\n}\n", "\n};\n"].into_iter().filter_map(|c| rest.find(c).map(|i| i + c.len()));
+        let end = match rest[..line].ends_with("{\n") {
+            true => closes.min().unwrap_or(rest.len()),
+            false => line,
+        };
+        let (part, after) = rest.split_at(end);
+        let plain: String = ["device ", "threadgroup ", "thread ", "constant "]
+            .iter()
+            .fold(part.to_owned(), |text, word| text.replace(word, ""));
+        if !part.contains('{') || seen.insert(plain) {
+            text.push_str(part);
+        }
+        rest = after;
+    }
+    text
+}
+
+#[test]
+fn functions_for_several_address_spaces_are_kept_once() {
+    let of = |space: &str| format!("uint f({space} uint* p) {{\n    return *p;\n}}\n\n");
+    let both = of("device") + &of("threadgroup");
+    assert_eq!(without_doubles(&both), of("device") + "\n");
+    let lines = "struct A {\n    int x;\n};\nconstant int a = 1;\nconstant int b = 1;\n";
+    assert_eq!(without_doubles(lines), lines);
 }
 
 #[test]
