@@ -17,6 +17,9 @@ use luisac_runtime::vulkan::{Arg, Buffer, Device, Image};
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Bytes of stack for a driver.
+const STACK: usize = 1 << 30;
+
 /// What the tests need.
 struct Tools {
     dxc: String,
@@ -57,7 +60,13 @@ impl Tools {
             return Err(head(&String::from_utf8_lossy(&done.stderr)).into());
         }
         let code = std::fs::read(spirv).map_err(|e| e.to_string())?;
-        match self.launch(&compiled, &code) {
+        // Drivers recurse on nested statements, and some cases are deep.
+        let launched = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let thread = thread.spawn_scoped(scope, || self.launch(&compiled, &code));
+            thread.map_err(|e| e.to_string())?.join().map_err(|_| "a panic".to_owned())
+        })?;
+        match launched {
             Ok(results) => case.compare_raw(&compiled, &results).map(|()| Ran::Yes),
             Err(e) if e.to_string().contains("lacks") => Ok(Ran::Refused(e.to_string())),
             Err(e) => Err(e.to_string().into()),
