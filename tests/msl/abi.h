@@ -26,5 +26,16 @@ void metal_barrier(void);
 // Waits until it is known which lanes of the simdgroup stand at the same place; gives what each of them brought.
 const metal_lanes *metal_meet(const void *value, unsigned size);
 unsigned metal_lane(void);
+// A loop begins in the frame that calls, its next round, and its end.
+void metal_loop_begin(void *frame, void *place);
+void metal_loop_next(void);
+void metal_loop_end(void);
 void metal_fail(const char *what);
 }
+
+// Counts the rounds of a loop. Its construction is a call of the function that the loop is in.
+struct metal_loop {
+  __attribute__((noinline)) metal_loop() { metal_loop_begin(*(void **)__builtin_frame_address(0), __builtin_return_address(0)); }
+  ~metal_loop() { metal_loop_end(); }
+  void next() { metal_loop_next(); }
+};

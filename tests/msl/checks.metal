@@ -94,6 +94,20 @@ kernel void checks(constant uint4& params [[buffer(0)]],
   uint rounds = 0;
   for (uint i = 0; i <= lane; i++) rounds += simd_sum(1u) == 32u - i ? 1u : 100u;
   CHECK(rounds == lane + 1u && simd_all(rounds > 0u) && !simd_any(rounds > 32u));
+  // Lanes that leave a round early wait for the others, and those that leave the loop go first.
+  uint left = 0, i = 0;
+  while (true) {
+    i++;
+    if (lane < 4 && i == 1) {
+      continue;
+    }
+    if (i > 2) {
+      left = simd_sum(1u);
+      break;
+    }
+    CHECK(simd_sum(1u) == (i == 1 ? 28u : 32u));
+  }
+  CHECK(left == 32u);
   CHECK(all(simd_shuffle(float2(float(lane), 1.0f), ushort(31 - lane)) == float2(float(31 - lane), 1.0f)));
   // Images: thread by thread, then all see it.
   uint2 at = uint2(index % 8, index / 8);

@@ -24,23 +24,34 @@ namespace {
 
 enum class State { ready, barrier, meet, done };
 
-// Where a thread stands: the addresses to which the calls return, from the outermost on. Places compare as the program's text
-// does, since clang keeps its order when it does not optimise.
+// Where a thread stands: the calls and loops that it is in, from the outermost on, each by its address, a loop with its round.
+// Places compare as a run of the whole program would come by them, since clang keeps the order of the text when it does not
+// optimise: lanes in earlier rounds and at earlier statements go first, so that the others wait for them where they join.
+struct Step {
+  uintptr_t address;
+  unsigned long round;
+};
 struct Place {
-  uintptr_t calls[16];
-  unsigned depth;
-  bool operator==(const Place &o) const { return depth == o.depth && memcmp(calls, o.calls, depth * sizeof *calls) == 0; }
-  bool operator<(const Place &o) const {
-    for (unsigned i = 0; i < depth && i < o.depth; i++)
-      if (calls[i] != o.calls[i]) return calls[i] < o.calls[i];
-    return depth < o.depth;
+  std::vector<Step> steps;
+  int compare(const Place &o) const {
+    for (size_t i = 0; i < steps.size() && i < o.steps.size(); i++) {
+      Step a = steps[i], b = o.steps[i];
+      if (a.address != b.address) return a.address < b.address ? -1 : 1;
+      if (a.round != b.round) return a.round < b.round ? -1 : 1;
+    }
+    return steps.size() < o.steps.size() ? -1 : steps.size() > o.steps.size();
   }
+};
+struct Loop {
+  void *frame;
+  Step step;
 };
 
 struct Fiber {
   ucontext_t context;
   State state;
   Place place;
+  std::vector<Loop> loops;
   unsigned size;
   unsigned char value[64];
   metal_lanes lanes;
@@ -70,14 +81,14 @@ void wait(State state) {
 bool meet(size_t first, size_t end) {
   const Place *earliest = nullptr;
   for (size_t i = first; i < end; i++)
-    if (fibers[i]->state == State::meet && (!earliest || fibers[i]->place < *earliest)) earliest = &fibers[i]->place;
+    if (fibers[i]->state == State::meet && (!earliest || fibers[i]->place.compare(*earliest) < 0)) earliest = &fibers[i]->place;
   if (!earliest) return false;
   Place place = *earliest;
   metal_lanes lanes;
   memset(&lanes, 0, sizeof lanes);
   for (size_t i = first; i < end; i++) {
     Fiber *f = fibers[i];
-    if (f->state != State::meet || !(f->place == place)) continue;
+    if (f->state != State::meet || f->place.compare(place) != 0) continue;
     lanes.active |= 1ul << (i - first);
     memcpy(lanes.value[i - first], f->value, f->size);
   }
@@ -91,6 +102,7 @@ bool meet(size_t first, size_t end) {
 
 void start(Fiber *f, size_t i, void *stack) {
   f->state = State::ready;
+  f->loops.clear();
   f->job = common;
   unsigned left = unsigned(i);
   for (int a = 0; a < 3; a++) {
@@ -132,14 +144,18 @@ void run_block(char *stacks) {
 
 // The place of a frame, by the chain of frame pointers, which both compilations keep.
 Place here(void *frame) {
-  uintptr_t inner[64];
-  unsigned count = 0;
   char *low = (char *)running->context.uc_stack.ss_sp;
-  for (char *f = (char *)frame; f >= low && f + 16 <= low + STACK && count < 64; f = *(char **)f)
-    inner[count++] = ((uintptr_t *)f)[1];
-  // The outermost calls are the same for all; what does not fit is cut off inside.
-  Place place{};
-  while (count > 0 && place.depth < 16) place.calls[place.depth++] = inner[--count];
+  std::vector<char *> frames;
+  for (char *f = (char *)frame; f >= low && f + 16 <= low + STACK && frames.size() < 1024; f = *(char **)f) frames.push_back(f);
+  Place place;
+  size_t loop = 0;
+  while (!frames.empty()) {
+    char *f = frames.back();
+    frames.pop_back();
+    // The loops of a function come before the calls that it makes from them.
+    for (; loop < running->loops.size() && running->loops[loop].frame == f; loop++) place.steps.push_back(running->loops[loop].step);
+    if (!frames.empty()) place.steps.push_back({((uintptr_t *)frames.back())[1], 0});
+  }
   return place;
 }
 
@@ -170,6 +186,9 @@ void check(const Blob &b) {
 
 }  // namespace
 
+void metal_loop_begin(void *frame, void *place) { running->loops.push_back({frame, {(uintptr_t)place, 0}}); }
+void metal_loop_next() { running->loops.back().step.round++; }
+void metal_loop_end() { running->loops.pop_back(); }
 void metal_barrier() { wait(State::barrier); }
 unsigned metal_lane() { return running->job.lane; }
 void metal_fail(const char *what) {
@@ -240,7 +259,7 @@ int main(int count, char **words) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   char *stacks = (char *)mmap(nullptr, threads * STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (stacks == MAP_FAILED) metal_fail("no memory for stacks");
-  for (size_t i = 0; i < threads; i++) fibers.push_back((Fiber *)calloc(1, sizeof(Fiber)));
+  for (size_t i = 0; i < threads; i++) fibers.push_back(new Fiber());
   for (unsigned z = 0; z < common.blocks[2]; z++)
     for (unsigned y = 0; y < common.blocks[1]; y++)
       for (unsigned x = 0; x < common.blocks[0]; x++) {

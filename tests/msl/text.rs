@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// The source with what calls it. `entry` is the kernel's name.
 pub fn as_cpp(metal: &str, entry: &str) -> Result<String, String> {
     let call = call(&parameters(metal, entry)?, entry)?;
-    let text = without_doubles(&shared_variables(metal));
+    let text = counted_loops(&without_doubles(&shared_variables(metal)));
     Ok(format!(
         "{text}\n#include \"call.h\"\n\nextern \"C\" void metal_thread(const metal_job *job) {{\n{call}}}\n"
     ))
@@ -94,6 +94,27 @@ fn shared_variables(metal: &str) -> String {
     text
 }
 
+/// Loops count their rounds, so that lanes in different rounds are told apart.
+fn counted_loops(metal: &str) -> String {
+    let mut text = String::with_capacity(metal.len());
+    for line in metal.split_inclusive('\n') {
+        let start = line.len() - line.trim_start().len();
+        let condition =
+            line[start..].strip_prefix("while (").and_then(|l| l.trim_end().strip_suffix(") {"));
+        match condition {
+            Some(condition) => {
+                let _ = writeln!(
+                    text,
+                    "{}for (metal_loop metal_rounds; {condition}; metal_rounds.next()) {{",
+                    &line[..start]
+                );
+            }
+            None => text.push_str(line),
+        }
+    }
+    text
+}
+
 /// Overloads for several address spaces are the same function where there are none.
 fn without_doubles(metal: &str) -> String {
     let (mut text, mut seen) = (String::with_capacity(metal.len()), BTreeSet::new());
@@ -133,10 +154,14 @@ fn a_kernel_is_called_with_what_its_parameters_name() {
     let metal = "static float f(threadgroup float* s) { return s[0]; }\n\
         [[max_total_threads_per_threadgroup(64)]]\nkernel void kernel_k(constant Params& params [[buffer(0)]],\n  \
         texture2d<float, access::read_write> image [[texture(1)]],\n  uint3 tid [[thread_position_in_grid]]) {\n  \
-        threadgroup float tile[64];\n  f(\n  threadgroup_value);\n}\n";
+        threadgroup float tile[64];\n  f(\n  threadgroup_value);\n  while (tid.x < 1) {\n  }\n}\n";
     let cpp = as_cpp(metal, "kernel_k").expect("a kernel");
     assert!(cpp.contains("\n  static float tile[64];"), "{cpp}");
     assert!(cpp.contains("f(threadgroup float* s)"), "{cpp}");
+    assert!(
+        cpp.contains("for (metal_loop metal_rounds; tid.x < 1; metal_rounds.next()) {"),
+        "{cpp}"
+    );
     let call = "metal_call(&kernel_k, metal_bound{job->buffers[0]}, metal_seen{job->images[1]}, job->position);";
     assert!(cpp.contains(call), "{cpp}");
 }

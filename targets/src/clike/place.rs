@@ -180,11 +180,13 @@ impl FnEmit<'_, '_> {
         let mut ty = self.func.value_type(base);
         let mut text = self.value(base)?;
         let is_dynamic = indices.iter().any(|&i| self.func.constant_bits(i).is_none());
-        // An index that is computed needs something that has a place.
+        // An index that is computed needs something that has a place. Constants that have a name have one: a copy of a large
+        // table would cost DXC tens of seconds.
+        let is_name = text.text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if is_dynamic
             && (text.depth > 0
                 || text.prec != super::expr::Prec::Atom
-                || self.func.constant_bytes(base).is_some())
+                || (self.func.constant_bytes(base).is_some() && !is_name))
         {
             let name = self.type_variable(ty, &text)?;
             text = name;

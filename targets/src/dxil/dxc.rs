@@ -20,6 +20,8 @@ pub struct Library {
     validator: Dxil,
     /// Its version, such as `1.8`.
     pub version: String,
+    /// Bytes of its file, where that is known: builds of one version differ.
+    pub bytes: Option<u64>,
 }
 
 /// What is compiled.
@@ -131,7 +133,9 @@ impl Library {
         dxc.create_compiler().map_err(words)?;
         let (major, minor) =
             validator.create_validator().and_then(|v| v.version()).map_err(words)?;
-        Ok(Library { dxc, validator, version: format!("{major}.{minor}") })
+        let version = format!("{major}.{minor}");
+        let bytes = std::fs::metadata(path).ok().map(|m| m.len());
+        Ok(Library { dxc, validator, version, bytes })
     }
 
     /// Compiles, validates and signs. Any number of threads may do so at once.

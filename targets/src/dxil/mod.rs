@@ -69,6 +69,13 @@ pub fn compile(source: Source, dxc: Option<&Path>) -> Result<Compiled, Diagnosti
     }
 }
 
+/// What tells the DXC that is found from others, if there is one.
+pub fn version(dxc: Option<&Path>) -> Option<String> {
+    let library = dxc::load(dxc).ok()?;
+    let bytes = library.bytes.map_or_else(String::new, |n| format!(", {n} bytes"));
+    Some(format!("DXC {}{bytes}", library.version))
+}
+
 /// The flags of a compilation.
 ///
 /// `-Gis` is there under fast mathematics too: without it DXC marks each operation as free of NaN and infinity and folds

@@ -26,6 +26,9 @@ impl Target for Dxil {
     fn form(&self) -> InputForm {
         Hlsl.form()
     }
+    fn lanes_meet_where_paths_meet(&self) -> bool {
+        Hlsl.lanes_meet_where_paths_meet()
+    }
     fn supports(&self, op: Op) -> Support {
         Hlsl.supports(op)
     }
@@ -39,7 +42,7 @@ impl Target for Dxil {
         Hlsl.canonical_detail(detail)
     }
     fn tool_version(&self, dxc: Option<&std::path::Path>) -> Option<String> {
-        super::dxc::load(dxc).ok().map(|library| format!("dxc {}", library.version))
+        super::version(dxc)
     }
     fn emit(
         &self,

@@ -38,6 +38,14 @@ fn a_container_is_valid_and_signed() {
 }
 
 #[test]
+fn versions_tell_libraries_apart() {
+    let Some(dxc) = library() else { return };
+    let found = version(Some(&dxc)).expect("a version");
+    assert!(found.starts_with("DXC 1.") && found.ends_with(" bytes"), "{found}");
+    assert_eq!(version(Some(Path::new("/nowhere"))), None);
+}
+
+#[test]
 fn the_same_text_gives_the_same_bytes_from_many_threads() {
     let Some(dxc) = library() else { return };
     let text = body("sin(o.Load<float>(id.x * 4))");

@@ -34,6 +34,10 @@ impl Target for Hlsl {
     fn form(&self) -> InputForm {
         InputForm { structured: true, phis: false, scalarised: false }
     }
+    /// DXC turns the text into blocks with jumps, and forgets that an arm which leaves a loop belongs to a round of it.
+    fn lanes_meet_where_paths_meet(&self) -> bool {
+        true
+    }
     fn supports(&self, op: Op) -> Support {
         supports(Language::Hlsl, op)
     }
