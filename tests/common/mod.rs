@@ -6,6 +6,7 @@
 pub mod bake;
 pub mod browser;
 pub mod case;
+pub mod exam;
 pub mod npy;
 pub mod raw;
 pub mod schema;

@@ -124,7 +124,9 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 fn raw(arg: &Value, formal: &Argument) -> Result<Raw, String> {
+    // Of a vector or matrix, the scalar.
     let kind = arg["type"].as_str().ok_or("no type")?;
+    let kind = kind.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x');
     let data = if arg["kind"] == "uniform" {
         match &arg["value"] {
             Value::Array(all) => Value::Array(all.clone()),

@@ -10,16 +10,16 @@ mod job;
 mod text;
 
 use clang::Clang;
+use common::Folder;
 use common::case::{Case, Wrong};
+use common::exam::Ran;
 use common::raw::Refusal;
-use common::{Folder, all_right, corpus, files, fixture, in_parallel};
 
-/// Runs a case; whether it ran, since a kernel may use what the target refuses.
-fn run(clang: &Clang, case: &Case, level: &str) -> Result<bool, Wrong> {
+fn run(clang: &Clang, case: &Case, level: &str) -> Result<Ran, Wrong> {
     let folder = Folder::new();
     let compiled = match case.compile(&folder, "msl", &[level]) {
         Ok(compiled) => compiled,
-        Err(Refusal::Unsupported(_)) => return Ok(false),
+        Err(Refusal::Unsupported(why)) => return Ok(Ran::Not(why)),
         Err(Refusal::Wrong(why)) => return Err(why.into()),
     };
     let metal = std::fs::read_to_string(&compiled.code).map_err(|e| e.to_string())?;
@@ -28,37 +28,14 @@ fn run(clang: &Clang, case: &Case, level: &str) -> Result<bool, Wrong> {
     let job = job::Job::of(&compiled)?;
     let results = clang::execute(&folder, &program, &job)?;
     case.compare_raw(&compiled, &job.split(&compiled, &results)?)?;
-    Ok(true)
+    Ok(Ran::Yes)
 }
 
-/// All cases of the corpus and our own, on a level of optimisation.
+/// All cases on a level of optimisation.
 #[track_caller]
 fn exam(level: &str) {
     let Some(clang) = Clang::find() else { return };
-    if !common::luisac(Folder::new().path(), ["targets"]).text().contains("msl ") {
-        return println!("skipped: this build has no target `msl`");
-    }
-    let only = std::env::var("LUISAC_CASE").ok();
-    for folder in ["bugs", "own", "fixtures"] {
-        let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };
-        let Some(path) = path else { continue };
-        let cases = files(&path, ".expect.json").into_iter().map(|p| Case::read(&p));
-        let cases: Vec<Case> = cases
-            .filter(|case| !case.is_error() && case.is_plain())
-            .filter(|case| only.as_ref().is_none_or(|name| *name == case.name))
-            .collect();
-        let results = in_parallel(&cases, |case| run(&clang, case, level));
-        let ran = results.iter().filter(|r| matches!(r, Ok(true))).count();
-        println!("{folder} {level}: {ran} of {} ran", cases.len());
-        let wrong = cases.iter().zip(results).filter_map(|(case, result)| {
-            result.err().map(|e| format!("{folder}/{} {level}: {e}", case.name))
-        });
-        all_right(wrong.collect());
-        assert!(
-            only.is_some() || ran * 10 >= cases.len() * 9,
-            "most kernels of {folder} are refused"
-        );
-    }
+    common::exam::exam(&format!("msl {level}"), |case| run(&clang, case, level));
 }
 
 #[test]

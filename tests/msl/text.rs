@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// The source with what calls it. `entry` is the kernel's name.
 pub fn as_cpp(metal: &str, entry: &str) -> Result<String, String> {
     let call = call(&parameters(metal, entry)?, entry)?;
-    let text = counted_loops(&without_doubles(&shared_variables(metal)));
+    let text = swizzled_once(&counted_loops(&without_doubles(&shared_variables(metal))));
     Ok(format!(
         "{text}\n#include \"call.h\"\n\nextern \"C\" void metal_thread(const metal_job *job) {{\n{call}}}\n"
     ))
@@ -113,6 +113,41 @@ fn counted_loops(metal: &str) -> String {
         }
     }
     text
+}
+
+/// A swizzle of a swizzle as one: `v.zyx.xy` is `v.zy`. Our swizzles have no components.
+fn swizzled_once(metal: &str) -> String {
+    let mut text = String::with_capacity(metal.len());
+    for (i, part) in metal.split('.').enumerate() {
+        let letters = part.len() - part.trim_start_matches(['x', 'y', 'z', 'w']).len();
+        let ends = !part[letters..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let before = text.rsplit('.').next().unwrap_or_default();
+        let is_swizzle = |s: &str| s.len() > 1 && s.bytes().all(|b| b"xyzw".contains(&b));
+        if i > 0 && letters > 0 && ends && text.contains('.') && is_swizzle(before) {
+            let outer = before.as_bytes().to_vec();
+            let picked = part[..letters].bytes().filter_map(|b| {
+                let lane = b"xyzw".iter().position(|l| *l == b)?;
+                outer.get(lane).map(|&l| char::from(l))
+            });
+            let picked: String = picked.collect();
+            text.truncate(text.len() - outer.len());
+            text.push_str(&picked);
+            text.push_str(&part[letters..]);
+            continue;
+        }
+        if i > 0 {
+            text.push('.');
+        }
+        text.push_str(part);
+    }
+    text
+}
+
+#[test]
+fn swizzles_of_swizzles_are_one() {
+    let text = "a.zyx.xy + b.x.m + 1.0f; v.xy.x = w.zw.yx; f(a.wzyx.wzyx.x); s.xx.at";
+    let once = "a.zy + b.x.m + 1.0f; v.x = w.wz; f(a.x); s.xx.at";
+    assert_eq!(swizzled_once(text), once);
 }
 
 /// Overloads for several address spaces are the same function where there are none.
