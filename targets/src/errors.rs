@@ -54,6 +54,9 @@ luisac_ast::codes! {
     BAD_DXC = 931 "DXC cannot be used",
         "The library that was found or named is no DXC, is for another machine, or failed without saying why.",
         "Install another version of DXC, 1.7 or later, and name its library with `--dxc PATH` or in `LUISAC_DXC`.";
+    NAGA_REFUSED = 940 "naga refuses a kernel",
+        "WGSL and GLSL are written by naga, which validates the kernel first. What it refuses is mostly something that the language does not have; it may also be a mistake in luisac.",
+        "Choose another target, or report it with the input and the options.";
     DXC_REFUSED = 932 "DXC refuses the HLSL of a kernel",
         "DXC or its validator does not accept the text that luisac wrote. Mostly this is a mistake in luisac; a kernel may also be larger than DXC can take.",
         "Report it, with the input and the options; another shader model such as `dxil:6.6` may help.";

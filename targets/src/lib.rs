@@ -15,6 +15,8 @@ mod usage;
 pub mod dxil;
 #[cfg(feature = "llvm")]
 pub mod llvm;
+#[cfg(feature = "naga")]
+pub mod naga;
 pub mod spirv;
 
 pub use errors::CODES;
@@ -108,6 +110,10 @@ pub fn targets() -> &'static [&'static dyn Target] {
         #[cfg(feature = "dxil")]
         &dxil::Dxil,
         &spirv::Spirv,
+        #[cfg(feature = "naga")]
+        &crate::naga::Wgsl,
+        #[cfg(feature = "naga")]
+        &crate::naga::Glsl,
     ]
 }
 
@@ -126,6 +132,8 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
         },
         form: match (form.structured, form.phis) {
             (false, _) => TargetForm::FlatScalar,
+            // The last passes of the target structure it again.
+            (true, false) if form.scalarised => TargetForm::FlatScalar,
             (true, false) => TargetForm::Structured,
             (true, true) => TargetForm::StructuredSsa,
         },

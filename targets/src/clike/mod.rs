@@ -18,9 +18,9 @@ mod module;
 pub mod msl;
 mod names;
 mod place;
-mod plan;
+pub(crate) mod plan;
 mod resources;
-mod scopes;
+pub(crate) mod scopes;
 
 use luisac_artifact::bindings::Api;
 use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};

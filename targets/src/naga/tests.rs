@@ -1,0 +1,1 @@
+//! The targets `wgsl` and `glsl`.
