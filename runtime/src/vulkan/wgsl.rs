@@ -37,6 +37,8 @@ fn compile(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanErr
         bounds_check_policies: BoundsCheckPolicies::default(),
         zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
         force_loop_bounding: false,
+        // Kernels have no inputs or outputs of 16 bits.
+        use_storage_input_output_16: false,
         ..spv::Options::default()
     };
     let pipeline = spv::PipelineOptions {

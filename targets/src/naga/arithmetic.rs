@@ -48,6 +48,11 @@ impl FnEmit<'_> {
         if let Some(fun) = function(op) {
             return Ok(Some(self.call(fun, v)));
         }
+        if op == BinaryNotEqual && scalar.is_float() {
+            // naga's `!=` is false for NaN in SPIR-V.
+            let equal = self.body.binary(B::Equal, v[0], v[1]);
+            return Ok(Some(self.body.unary(U::LogicalNot, equal)));
+        }
         if let Some(binary) = binary(op, scalar) {
             return Ok(Some(self.body.binary(binary, v[0], v[1])));
         }

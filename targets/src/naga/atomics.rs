@@ -36,7 +36,7 @@ impl FnEmit<'_> {
             (words, byte, ty)
         };
         let scalar = self.word_scalar(ty)?;
-        let index = self.body.shift(B::ShiftRight, byte, 2);
+        let index = self.body.word_of(byte);
         let pointer = self.body.access(words.base, index);
         let mut values = Vec::with_capacity(2);
         for &operand in operands {

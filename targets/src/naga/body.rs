@@ -151,8 +151,57 @@ impl Body {
         self.literal(ScalarKind::Float, x.to_bits(), Literal::F64(x))
     }
 
+    /// An operation on two values; on two words that are known, its result.
     pub fn binary(&mut self, op: BinaryOperator, left: Val, right: Val) -> Val {
+        if let (Some(a), Some(b)) = (self.known(left), self.known(right)) {
+            let known = match op {
+                BinaryOperator::Add => Some(a.wrapping_add(b)),
+                BinaryOperator::Multiply => Some(a.wrapping_mul(b)),
+                BinaryOperator::And => Some(a & b),
+                BinaryOperator::ShiftRight => a.checked_shr(b),
+                BinaryOperator::ShiftLeft => a.checked_shl(b),
+                _ => None,
+            };
+            if let Some(known) = known {
+                return self.u32(known);
+            }
+        }
         self.value(Expression::Binary { op, left, right })
+    }
+
+    /// The word that a literal is.
+    fn known(&self, value: Val) -> Option<u32> {
+        match self.function.expressions[value] {
+            Expression::Literal(Literal::U32(x)) => Some(x),
+            _ => None,
+        }
+    }
+
+    /// The word that a byte offset is in: of an element of whole words without a shift.
+    pub fn word_of(&mut self, byte: Val) -> Val {
+        if let Expression::Binary { op, left, right } = self.function.expressions[byte]
+            && let Some(by) = self.known(right).filter(|n| n % 4 == 0)
+        {
+            match op {
+                BinaryOperator::Multiply if by == 4 => return left,
+                BinaryOperator::Multiply => {
+                    let by = self.u32(by / 4);
+                    return self.binary(op, left, by);
+                }
+                // One offset into an element.
+                BinaryOperator::Add
+                    if matches!(
+                        self.function.expressions[left],
+                        Expression::Binary { op: BinaryOperator::Multiply, .. }
+                    ) =>
+                {
+                    let first = self.word_of(left);
+                    return self.add_const(first, by / 4);
+                }
+                _ => {}
+            }
+        }
+        self.shift(BinaryOperator::ShiftRight, byte, 2)
     }
 
     pub fn unary(&mut self, op: UnaryOperator, expr: Val) -> Val {
@@ -182,6 +231,13 @@ impl Body {
         if by == 0 {
             return x;
         }
+        if let Expression::Literal(Literal::U64(known)) = self.function.expressions[x] {
+            match op {
+                BinaryOperator::ShiftLeft => return self.u64(known.checked_shl(by).unwrap_or(0)),
+                BinaryOperator::ShiftRight => return self.u64(known.checked_shr(by).unwrap_or(0)),
+                _ => {}
+            }
+        }
         let by = self.u32(by);
         self.binary(op, x, by)
     }
@@ -192,11 +248,30 @@ impl Body {
 
     /// The same bits as another kind of the same width.
     pub fn bitcast(&mut self, expr: Val, kind: ScalarKind) -> Val {
+        if let Expression::Literal(literal) = self.function.expressions[expr] {
+            match (literal, kind) {
+                (Literal::I64(x), ScalarKind::Uint) => return self.u64(x as u64),
+                (Literal::U64(x), ScalarKind::Sint) => return self.i64(x as i64),
+                (Literal::I32(x), ScalarKind::Uint) => return self.u32(x as u32),
+                (Literal::U32(x), ScalarKind::Sint) => return self.i32(x as i32),
+                (Literal::F32(x), ScalarKind::Uint) => return self.u32(x.to_bits()),
+                _ => {}
+            }
+        }
         self.value(Expression::As { expr, kind, convert: None })
     }
 
-    /// Conversion by value.
+    /// Conversion by value; naga does not convert literals of 64 bits itself.
     pub fn convert(&mut self, expr: Val, kind: ScalarKind, width: u8) -> Val {
+        if let Expression::Literal(literal) = self.function.expressions[expr] {
+            match (literal, kind, width) {
+                (Literal::U64(x), ScalarKind::Uint, 4) => return self.u32(x as u32),
+                (Literal::I64(x), ScalarKind::Sint, 4) => return self.i32(x as i32),
+                (Literal::U32(x), ScalarKind::Uint, 8) => return self.u64(x.into()),
+                (Literal::I32(x), ScalarKind::Sint, 8) => return self.i64(x.into()),
+                _ => {}
+            }
+        }
         self.value(Expression::As { expr, kind, convert: Some(width) })
     }
 

@@ -54,6 +54,8 @@ pub struct FnEmit<'a> {
     roots: FxHashMap<ValueId, Root>,
     flags: FxHashMap<u32, Val>,
     odd_bits: FxHashMap<(u32, u64), Val>,
+    /// Whether the thread is in the dispatch, if code between barriers asks for it each time.
+    inside: Option<Val>,
 }
 
 /// A construct that is open.
@@ -100,6 +102,7 @@ impl<'a> FnEmit<'a> {
             roots: FxHashMap::default(),
             flags: FxHashMap::default(),
             odd_bits: FxHashMap::default(),
+            inside: None,
         }
     }
 
@@ -137,7 +140,8 @@ impl<'a> FnEmit<'a> {
 
     /// Writes all events.
     pub fn write(&mut self, plan: &Plan) -> Emit<()> {
-        self.start()?;
+        let segments = super::segments::Segments::of(self.func, plan);
+        self.start(segments.as_ref())?;
         let mut open = Vec::new();
         for event in &plan.events {
             if let Event::Block(block) = event {
@@ -158,18 +162,44 @@ impl<'a> FnEmit<'a> {
                 ));
             }
         }
+        self.close_segment();
         Ok(())
     }
 
+    /// Ends the code that only threads in the dispatch run, if that is how the kernel is written.
+    fn close_segment(&mut self) {
+        if let Some(condition) = self.inside {
+            let accept = self.body.close();
+            self.body.statement(Statement::If { condition, accept, reject: Block::new() });
+        }
+    }
+
+    /// A barrier of the block: threads outside of the dispatch come to it too, where they can.
+    pub fn barrier(&mut self) {
+        self.close_segment();
+        let both = naga::Barrier::STORAGE | naga::Barrier::WORK_GROUP;
+        self.body.statement(Statement::ControlBarrier(both));
+        if self.inside.is_some() {
+            self.body.open();
+        }
+    }
+
     /// Variables for values that are used outside of the scope that they are made in, and the arguments.
-    fn start(&mut self) -> Emit<()> {
-        for value in self.scopes.hoisted().to_vec() {
+    fn start(&mut self, segments: Option<&super::segments::Segments>) -> Emit<()> {
+        self.declare_halves()?;
+        let mut hoisted = self.scopes.hoisted().to_vec();
+        hoisted.extend(segments.iter().flat_map(|s| s.crossing.iter().copied()));
+        hoisted.sort_unstable();
+        hoisted.dedup();
+        for value in hoisted {
             let ty = self.type_of(self.func.value_type(value))?;
             let name = self.name_of(value);
             let variable = self.body.local(name, ty, None);
             self.hoisted.insert(value, variable);
         }
-        self.guard_threads();
+        if segments.is_none() {
+            self.guard_threads()?;
+        }
         for (i, argument) in self.func.arguments.iter().enumerate() {
             if self.func.is_resource(argument.value) || !self.func.has_uses(argument.value) {
                 continue;
@@ -178,6 +208,25 @@ impl<'a> FnEmit<'a> {
             let value = self.read_param(self.interface.params, offset, argument.ty)?;
             self.body.name(value, argument.name.as_deref().unwrap_or("argument").to_string());
             self.values.insert(argument.value, value);
+        }
+        if segments.is_some() {
+            let beyond = self.is_beyond()?;
+            let inside = self.body.unary(U::LogicalNot, beyond);
+            self.body.name(inside, "inside".to_string());
+            self.inside = Some(inside);
+            self.body.open();
+        }
+        Ok(())
+    }
+
+    /// The writer looks for halves among the types, to switch them on.
+    fn declare_halves(&mut self) -> Emit<()> {
+        let func = self.func;
+        let is_half = |&v: &ValueId| self.types.scalar_of(func.value_type(v)) == Some(Scalar::F16);
+        let mut insts = func.blocks().flat_map(|b| func.insts(b));
+        let made = |i: InstId| func.args(i).iter().chain(&func.result(i)).any(is_half);
+        if insts.any(made) {
+            self.type_of(TypeId::F16)?;
         }
         Ok(())
     }

@@ -238,18 +238,22 @@ fn storage_class(element: Scalar, reads: bool) -> ImageClass {
 
 impl FnEmit<'_> {
     /// Ends threads outside of the dispatch.
-    pub fn guard_threads(&mut self) {
-        let size = TypeId::vector(Scalar::U32, 3);
-        let Ok(size) = self.read_param(self.interface.params, self.interface.dispatch, size) else {
-            return;
-        };
-        let id = self.interface.dispatch_id;
-        let beyond = self.body.binary(naga::BinaryOperator::GreaterEqual, id, size);
-        let fun = naga::RelationalFunction::Any;
-        let condition = self.body.value(Expression::Relational { fun, argument: beyond });
+    pub fn guard_threads(&mut self) -> Emit<()> {
+        let condition = self.is_beyond()?;
         let accept = naga::Block::from_vec(vec![Statement::Return { value: None }]);
         let reject = naga::Block::new();
         self.body.statement(Statement::If { condition, accept, reject });
+        Ok(())
+    }
+
+    /// Whether the thread is outside of the dispatch.
+    pub fn is_beyond(&mut self) -> Emit<Val> {
+        let size = TypeId::vector(Scalar::U32, 3);
+        let size = self.read_param(self.interface.params, self.interface.dispatch, size)?;
+        let id = self.interface.dispatch_id;
+        let argument = self.body.binary(naga::BinaryOperator::GreaterEqual, id, size);
+        let fun = naga::RelationalFunction::Any;
+        Ok(self.body.value(Expression::Relational { fun, argument }))
     }
 
     /// What a resource argument is.

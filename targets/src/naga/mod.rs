@@ -15,6 +15,7 @@ mod body;
 mod function;
 mod interface;
 mod resources;
+mod segments;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -44,9 +45,11 @@ use interface::Interface;
 type Emit<T> = Result<T, Box<Diagnostic>>;
 
 /// Most bytes of local variables of a thread.
-const MAX_LOCAL_BYTES: u64 = 64 * 1024;
+const MAX_LOCAL_BYTES: u64 = 256 * 1024;
 /// Most bytes of shared memory of a block, the least that WebGPU promises.
 const MAX_SHARED_BYTES: u64 = 32 * 1024;
+/// Most instructions of a kernel with all that it calls put into it.
+const MAX_INSTS: u32 = 100_000;
 /// The stack that naga gets.
 const STACK: usize = 256 << 20;
 
@@ -152,6 +155,21 @@ fn canonical(target: &str, details: &[&str], detail: Option<&str>) -> Result<Str
     }
 }
 
+/// The name as naga writes it: without underscores side by side, and with one behind a digit at the end.
+fn entry_name(name: &str) -> String {
+    let mut made = String::new();
+    for c in name.chars() {
+        if c != '_' || !made.ends_with('_') {
+            made.push(c);
+        }
+    }
+    let mut made = made.trim_end_matches('_').to_string();
+    if made.ends_with(|c: char| c.is_ascii_digit()) {
+        made.push('_');
+    }
+    made
+}
+
 /// What makes the code legal, at its end.
 fn last_passes(options: &EmitOptions) -> String {
     let bounds = match options.bounds {
@@ -160,7 +178,7 @@ fn last_passes(options: &EmitOptions) -> String {
         BoundsMode::Trap => "trap",
     };
     format!(
-        "inline{{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true}},\
+        "inline{{inline_all=true,single_site_limit={MAX_INSTS},limit={MAX_INSTS},caller_limit={MAX_INSTS},override_noinline=true}},\
          unused_callable_removal,reg2mem,restructure_cfg,reg2mem,lower_bounds{{mode={bounds}}},\
          lower_edge_cases{{native=clz.u32|ctz.u32,fast_math={},short_words=false}},const_fold,dce",
         options.math == MathMode::Fast
@@ -173,7 +191,7 @@ fn keeps_native(op: ArithmeticOp, scalar: Scalar, math: MathMode) -> bool {
     match op {
         Ceil | Floor | Trunc | Rint | Round | Copysign => true,
         Fma => scalar != Scalar::F16,
-        Rsqrt | Sin | Cos | Exp2 | Log2 => math == MathMode::Fast && scalar == Scalar::F32,
+        Rsqrt | Exp2 | Log2 => math == MathMode::Fast && scalar == Scalar::F32,
         _ => false,
     }
 }
@@ -248,6 +266,10 @@ fn emit_here(
         options,
         Some(api),
     );
+    metadata.entry = match language {
+        Language::Wgsl => entry_name(&metadata.entry),
+        Language::Glsl => "main".to_string(),
+    };
     let func = &logged.module.functions[logged.kernel];
     let types = &logged.module.types;
     let block_size = match func.kind {
@@ -369,8 +391,19 @@ fn check_operations(module: &Module, kernel: FunctionId) -> Emit<()> {
         return Ok(());
     };
     let op = func.op(inst);
-    if matches!(op, Op::Call | Op::Phi) {
-        return Err(wrong_form(func, "calls or phis"));
+    match op {
+        Op::Phi => return Err(wrong_form(func, "phis")),
+        Op::Call => {
+            let text = format!(
+                "the kernel takes more than {MAX_INSTS} instructions with all that it calls"
+            );
+            return Err(Box::new(
+                Diagnostic::error(errors::TOO_LARGE, text)
+                    .in_function(func.name.clone())
+                    .with_help("call large functions less often, or choose another target"),
+            ));
+        }
+        _ => {}
     }
     let name = op.sub_name().unwrap_or(op.mnemonic());
     let text = format!("the target does not hold the operation `{name}`");

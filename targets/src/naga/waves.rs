@@ -4,7 +4,7 @@ use luisac_ast::types::{Scalar, TypeId};
 use luisac_xir::op::ThreadGroupOp::{self, *};
 use luisac_xir::{InstId, Op};
 use naga::{
-    Barrier, BinaryOperator as B, CollectiveOperation as C, Expression, GatherMode, Statement,
+    BinaryOperator as B, CollectiveOperation as C, Expression, GatherMode, Statement,
     SubgroupOperation as S,
 };
 
@@ -16,8 +16,7 @@ impl FnEmit<'_> {
     /// `thread_group`
     pub fn thread_group(&mut self, inst: InstId, op: ThreadGroupOp) -> Emit<()> {
         if op == SynchronizeBlock {
-            let both = Barrier::STORAGE | Barrier::WORK_GROUP;
-            self.body.statement(Statement::ControlBarrier(both));
+            self.barrier();
             return Ok(());
         }
         if op == ShaderExecutionReorder {

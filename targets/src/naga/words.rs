@@ -210,7 +210,7 @@ impl FnEmit<'_> {
     pub fn read_words(&mut self, words: Words, byte: Val, ty: TypeId) -> Emit<Val> {
         let flat = self.flat(ty)?;
         let whole = self.types.align(ty) >= 4;
-        let first = self.body.shift(B::ShiftRight, byte, 2);
+        let first = self.body.word_of(byte);
         let mut known: FxHashMap<u64, Val> = FxHashMap::default();
         let mut scalars = Vec::with_capacity(flat.parts.len());
         for part in &flat.parts {
@@ -276,7 +276,7 @@ impl FnEmit<'_> {
                 });
             }
         }
-        let first = self.body.shift(B::ShiftRight, byte, 2);
+        let first = self.body.word_of(byte);
         for (i, word) in made.into_iter().enumerate() {
             let Some(word) = word else { continue };
             let index = self.body.add_const(first, i as u32);
