@@ -375,6 +375,8 @@ impl Bounds<'_> {
     fn texel_read(&mut self, inst: InstId, base: ValueId, op: R) {
         let arg = |i| self.func.arg(inst, i);
         let (query, of, place) = match op {
+            R::Texture2dReadLevel => (Q::Texture2dSize, vec![base], 1),
+            R::Texture3dReadLevel => (Q::Texture3dSize, vec![base], 1),
             R::Texture2dRead => (Q::Texture2dSize, vec![base], 1),
             R::Texture3dRead => (Q::Texture3dSize, vec![base], 1),
             R::BindlessTexture2dRead => (Q::BindlessTexture2dSize, vec![base, arg(1)], 2),
@@ -390,11 +392,21 @@ impl Bounds<'_> {
         if !self.options.images {
             return;
         }
-        let inside = self.is_texel(inst, place, query, &of);
+        let level = match op {
+            R::Texture2dReadLevel => Some((Q::Texture2dLevels, arg(2))),
+            R::Texture3dReadLevel => Some((Q::Texture3dLevels, arg(2))),
+            _ => None,
+        };
+        let inside = self.is_texel(inst, place, query, &of, level);
         let coordinate = self.func.arg(inst, place);
         let mut b = Builder::before(self.func, self.types, inst);
         let zero = b.func.zero(b.func.value_type(coordinate), b.types);
         let safe = b.arithmetic(Select, &[zero, coordinate, inside]);
+        if let Some((_, level)) = level {
+            let zero = b.func.zero(b.func.value_type(level), b.types);
+            let level = b.arithmetic(Select, &[zero, level, inside]);
+            b.func.set_arg(inst, 2, level);
+        }
         self.func.set_arg(inst, place, safe);
         self.info.clamped_count += 1;
         let (Some(result), Some(next)) = (self.func.result(inst), self.func.next_inst(inst)) else {
@@ -411,21 +423,47 @@ impl Bounds<'_> {
 
     fn texel_write(&mut self, inst: InstId, query: Q, base: ValueId) {
         if self.options.images {
-            let inside = self.is_texel(inst, 1, query, &[base]);
+            let inside = self.is_texel(inst, 1, query, &[base], None);
             self.only_if(inst, inside);
         }
     }
 
-    /// Whether the coordinate at operand `place` is in the image; as unsigned numbers, so that negative ones are not.
-    fn is_texel(&mut self, inst: InstId, place: usize, query: Q, of: &[ValueId]) -> ValueId {
+    /// Whether the coordinate at operand `place` is in the image, or in a level of it that a query counts; as unsigned numbers, so
+    /// that negative ones are not.
+    fn is_texel(
+        &mut self,
+        inst: InstId,
+        place: usize,
+        query: Q,
+        of: &[ValueId],
+        level: Option<(Q, ValueId)>,
+    ) -> ValueId {
         let coordinate = self.func.arg(inst, place);
         let dim = self.types.dim(self.func.value_type(coordinate));
         let ty = TypeId::vector(Scalar::U32, dim);
         let mut b = Builder::before(self.func, self.types, inst);
-        let size = b.value(Op::ResourceQuery(query), ty, of);
+        let mut size = b.value(Op::ResourceQuery(query), ty, of);
+        let mut exists = None;
+        if let Some((levels, level)) = level {
+            let levels = b.value(Op::ResourceQuery(levels), TypeId::U32, of);
+            let level = b.static_cast(level, TypeId::U32);
+            let there = b.arithmetic(BinaryLess, &[level, levels]);
+            // A level that is not there does not matter, but its number must not be a long shift.
+            let zero = b.u32(0);
+            let by = b.arithmetic(Select, &[zero, level, there]);
+            let (by, one) = (b.aggregate(ty, &vec![by; dim.into()]), b.u32(1));
+            let ones = b.aggregate(ty, &vec![one; dim.into()]);
+            let halved = b.arithmetic(BinaryShiftRight, &[size, by]);
+            size = b.arithmetic(Max, &[halved, ones]);
+            exists = Some(there);
+        }
         let at = b.static_cast(coordinate, ty);
         let below = b.arithmetic(BinaryLess, &[at, size]);
-        b.arithmetic(ArithmeticOp::All, &[below])
+        let inside = b.arithmetic(ArithmeticOp::All, &[below]);
+        match exists {
+            Some(exists) => b.arithmetic(BinaryBitAnd, &[inside, exists]),
+            None => inside,
+        }
     }
 }
 

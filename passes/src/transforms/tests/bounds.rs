@@ -206,3 +206,25 @@ fn texels() {
         assert_eq!(run(source, &args, Bounds::Off).0, run(&lowered, &args, Bounds::Off).0);
     }
 }
+
+/// Levels that are not there read zero too.
+#[test]
+fn texels_of_levels() {
+    let source = "module;\nkernel @k block(1, 1, 1) (%0: resource texture2d<f32>, %1: value vector<u32, 2>, %2: resource buffer<vector<f32, 4>>, %3: value u32) {
+        b0:
+        %4: vector<f32, 4> = resource_read texture2d_read_level %0, %1, %3
+        resource_write buffer_write %2, u32 0, %4
+        return
+        }\n";
+    let lowered = transform("lower_bounds{mode=off}", source).0;
+    for (at, level) in [([1u32, 2], 0u32), ([0, 0], 1), ([1, 0], 1), ([0, 0], 2), ([0, 0], 40)] {
+        let storage = PixelStorage::from_name("float1").expect("a storage");
+        // 2 * 3 texels, then 1 * 1.
+        let data: Vec<u8> = (0..28).collect();
+        let image = Arg::Image { storage, width: 2, height: 3, depth: 1, levels: 2, data };
+        let at: Vec<u8> = at.iter().flat_map(|c| c.to_le_bytes()).collect();
+        let level = Arg::Value(level.to_le_bytes().to_vec());
+        let args = [image, Arg::Value(at), Arg::Buffer(vec![9; 16]), level];
+        assert_eq!(run(source, &args, Bounds::Off).0, run(&lowered, &args, Bounds::Off).0);
+    }
+}
