@@ -197,10 +197,15 @@ impl Case {
         };
         let kernel = self.kernel.display().to_string();
         let dispatch = list(&self.recorded["dispatch"]).join(",");
+        // `vulkan:wgsl` is the device and the target.
+        let (device, target) = device.split_once(':').unwrap_or((device, ""));
         let mut line: Vec<String> =
             ["run", &kernel, "--device", device, level, "--dispatch", &dispatch]
                 .map(str::to_owned)
                 .into();
+        if !target.is_empty() {
+            line.extend(["--target".into(), target.into()]);
+        }
         for (i, arg) in self.args().iter().enumerate() {
             line.push("--arg".into());
             if arg["kind"] == "bindless" {

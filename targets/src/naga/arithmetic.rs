@@ -33,6 +33,7 @@ impl FnEmit<'_> {
             None => return Err(self.refused(Op::Arithmetic(op))),
         };
         let value = if wraps(op) { self.wrap(value, ty) } else { value };
+        let value = if self.must_round(inst) { self.rounded(value, ty) } else { value };
         self.define(inst, value);
         Ok(())
     }
@@ -182,9 +183,79 @@ impl FnEmit<'_> {
                     false => b.bitcast(sized, target.kind),
                 }
             }
+            _ if to == Scalar::F16 && self.types.is_scalar(ty) => {
+                return self.to_half(from, value);
+            }
             _ => b.convert(value, target.kind, target.width),
         };
         Ok(if to.is_int() { self.wrap(value, ty) } else { value })
+    }
+}
+
+impl FnEmit<'_> {
+    /// A half, rounded to nearest even whatever the driver does.
+    fn to_half(&mut self, from: Scalar, value: Val) -> Emit<Val> {
+        let single = match from {
+            Scalar::F32 => value,
+            Scalar::F64 => self.to_odd(value),
+            // What a single rounds is beyond the largest half.
+            _ => self.body.convert(value, ScalarKind::Float, 4),
+        };
+        let b = &mut self.body;
+        let bits = b.bitcast(single, ScalarKind::Uint);
+        let magnitude = b.and_const(bits, 0x7fff_ffff);
+        let sign = b.shift(B::ShiftRight, bits, 16);
+        let sign = b.and_const(sign, 0x8000);
+        // Normal: the mantissa rounded where it is cut, then the exponent's bias changed; a carry goes on to infinity.
+        let tail = b.shift(B::ShiftRight, magnitude, 13);
+        let odd = b.and_const(tail, 1);
+        let up = b.add(magnitude, odd);
+        let up = b.add_const(up, 0xfff);
+        let bias = b.u32(0x3800_0000);
+        let rebiased = b.binary(B::Subtract, up, bias);
+        let normal = b.shift(B::ShiftRight, rebiased, 13);
+        // Subnormal: a half of a single has the last place of these.
+        let size = b.bitcast(magnitude, ScalarKind::Float);
+        let half = b.f32(0.5);
+        let placed = b.add(size, half);
+        let placed = b.bitcast(placed, ScalarKind::Uint);
+        let base = b.u32(0x3f00_0000);
+        let small = b.binary(B::Subtract, placed, base);
+        let (least, most) = (b.u32(0x3880_0000), b.u32(0x4780_0000));
+        let is_small = b.binary(B::Less, magnitude, least);
+        let is_large = b.binary(B::GreaterEqual, magnitude, most);
+        let infinity = b.u32(0x7f80_0000);
+        let is_nan = b.binary(B::Greater, magnitude, infinity);
+        let (top, nan) = (b.u32(0x7c00), b.u32(0x7e00));
+        let finite = b.select(is_small, small, normal);
+        let ordered = b.select(is_large, top, finite);
+        let made = b.select(is_nan, nan, ordered);
+        let made = b.binary(B::InclusiveOr, made, sign);
+        self.scalar_from_words(Scalar::F16, &[made])
+    }
+
+    /// A single whose last bit is set if the double was not one, so that it can be rounded again.
+    fn to_odd(&mut self, value: Val) -> Val {
+        let b = &mut self.body;
+        let near = b.convert(value, ScalarKind::Float, 4);
+        let back = b.convert(near, ScalarKind::Float, 8);
+        let bits = b.bitcast(near, ScalarKind::Uint);
+        let last = b.and_const(bits, 1);
+        let zero = b.u32(0);
+        let is_even = b.binary(B::Equal, last, zero);
+        // Neither is true of NaN.
+        let [size, back] = [value, back].map(|v| b.value(super::words::math(M::Abs, v)));
+        let is_above = b.binary(B::Greater, back, size);
+        let is_below = b.binary(B::Less, back, size);
+        let one = b.u32(1);
+        let (up, down) = (b.add(bits, one), b.binary(B::Subtract, bits, one));
+        let (raise, lower) = (
+            b.binary(B::LogicalAnd, is_even, is_below),
+            b.binary(B::LogicalAnd, is_even, is_above),
+        );
+        let bits = b.select(raise, up, bits);
+        let bits = b.select(lower, down, bits);
+        b.bitcast(bits, ScalarKind::Float)
     }
 }
 

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::Emit;
 use super::body::{Body, Val};
 use super::interface::Interface;
+use super::segments::Outside;
 use super::types::Types;
 use super::words::Words;
 use crate::clike::plan::{Event, Plan};
@@ -56,6 +57,12 @@ pub struct FnEmit<'a> {
     odd_bits: FxHashMap<(u32, u64), Val>,
     /// Whether the thread is in the dispatch, if code between barriers asks for it each time.
     inside: Option<Val>,
+    /// The same, if threads outside of the dispatch run along without effects.
+    pub follows: Option<Val>,
+    /// A word that is zero, which no compiler can know.
+    zero: Option<Val>,
+    /// Whether every operation on floats must round for itself.
+    precise: bool,
 }
 
 /// A construct that is open.
@@ -85,6 +92,7 @@ impl<'a> FnEmit<'a> {
         body: Body,
         interface: Interface,
         facts: Facts,
+        precise: bool,
     ) -> FnEmit<'a> {
         FnEmit {
             types,
@@ -103,6 +111,9 @@ impl<'a> FnEmit<'a> {
             flags: FxHashMap::default(),
             odd_bits: FxHashMap::default(),
             inside: None,
+            follows: None,
+            zero: None,
+            precise,
         }
     }
 
@@ -140,8 +151,8 @@ impl<'a> FnEmit<'a> {
 
     /// Writes all events.
     pub fn write(&mut self, plan: &Plan) -> Emit<()> {
-        let segments = super::segments::Segments::of(self.func, plan);
-        self.start(segments.as_ref())?;
+        let outside = Outside::of(self.func, plan);
+        self.start(&outside)?;
         let mut open = Vec::new();
         for event in &plan.events {
             if let Event::Block(block) = event {
@@ -185,10 +196,12 @@ impl<'a> FnEmit<'a> {
     }
 
     /// Variables for values that are used outside of the scope that they are made in, and the arguments.
-    fn start(&mut self, segments: Option<&super::segments::Segments>) -> Emit<()> {
+    fn start(&mut self, outside: &Outside) -> Emit<()> {
         self.declare_halves()?;
         let mut hoisted = self.scopes.hoisted().to_vec();
-        hoisted.extend(segments.iter().flat_map(|s| s.crossing.iter().copied()));
+        if let Outside::Pass(segments) = outside {
+            hoisted.extend(&segments.crossing);
+        }
         hoisted.sort_unstable();
         hoisted.dedup();
         for value in hoisted {
@@ -197,8 +210,10 @@ impl<'a> FnEmit<'a> {
             let variable = self.body.local(name, ty, None);
             self.hoisted.insert(value, variable);
         }
-        if segments.is_none() {
-            self.guard_threads()?;
+        match outside {
+            Outside::End => self.guard_threads()?,
+            Outside::Follow => self.follows = Some(self.is_inside()?),
+            Outside::Pass(_) => {}
         }
         for (i, argument) in self.func.arguments.iter().enumerate() {
             if self.func.is_resource(argument.value) || !self.func.has_uses(argument.value) {
@@ -209,14 +224,83 @@ impl<'a> FnEmit<'a> {
             self.body.name(value, argument.name.as_deref().unwrap_or("argument").to_string());
             self.values.insert(argument.value, value);
         }
-        if segments.is_some() {
-            let beyond = self.is_beyond()?;
-            let inside = self.body.unary(U::LogicalNot, beyond);
-            self.body.name(inside, "inside".to_string());
-            self.inside = Some(inside);
+        self.make_zero()?;
+        if let Outside::Pass(_) = outside {
+            self.inside = Some(self.is_inside()?);
             self.body.open();
         }
         Ok(())
+    }
+
+    fn is_inside(&mut self) -> Emit<Val> {
+        let beyond = self.is_beyond()?;
+        let inside = self.body.unary(U::LogicalNot, beyond);
+        self.body.name(inside, "inside".to_string());
+        Ok(inside)
+    }
+
+    /// Begins an effect that threads outside of the dispatch do not have.
+    pub fn begin_effect(&mut self) {
+        if self.follows.is_some() {
+            self.body.open();
+        }
+    }
+
+    /// Ends it.
+    pub fn end_effect(&mut self) {
+        if let Some(condition) = self.follows {
+            let accept = self.body.close();
+            self.body.statement(Statement::If { condition, accept, reject: Block::new() });
+        }
+    }
+
+    /// The top bits that all sizes of the dispatch share: none, as no dispatch has 2^93 threads.
+    fn make_zero(&mut self) -> Emit<()> {
+        let func = self.func;
+        let mut insts = func.blocks().flat_map(|b| func.insts(b));
+        if !insts.any(|inst| self.must_round(inst)) {
+            return Ok(());
+        }
+        let size = TypeId::vector(Scalar::U32, 3);
+        let size = self.read_param(self.interface.params, self.interface.dispatch, size)?;
+        let parts = [0, 1, 2].map(|i| self.body.access_index(size, i));
+        let two = self.body.binary(B::And, parts[0], parts[1]);
+        let all = self.body.binary(B::And, two, parts[2]);
+        let zero = self.body.shift(B::ShiftRight, all, 31);
+        self.body.name(zero, "zero".to_string());
+        self.zero = Some(zero);
+        Ok(())
+    }
+
+    /// Whether the rounded result of an operation must be seen by what uses it: the languages let compilers contract and cancel. Under
+    /// precise that is so everywhere, else where a sum is taken apart again, as `(x + c) - c`.
+    pub fn must_round(&self, inst: InstId) -> bool {
+        let func = self.func;
+        let is_sum = |i: InstId| {
+            matches!(func.op(i), Op::Arithmetic(ArithmeticOp::BinaryAdd | ArithmeticOp::BinarySub))
+        };
+        let is_product = func.op(inst) == Op::Arithmetic(ArithmeticOp::BinaryMul);
+        let ty = func.inst(inst).ty;
+        if !(is_sum(inst) || is_product) || !matches!(ty, TypeId::F32 | TypeId::F64) {
+            return false;
+        }
+        let Some(result) = func.result(inst) else { return false };
+        let shares = |user: InstId| {
+            is_sum(user) && func.args(user).iter().any(|a| func.args(inst).contains(a))
+        };
+        self.precise || is_sum(inst) && func.uses(result).any(|(user, _)| shares(user))
+    }
+
+    /// The same float, of which a compiler knows no more than its bits.
+    pub fn rounded(&mut self, value: Val, ty: TypeId) -> Val {
+        let Some(zero) = self.zero else { return value };
+        let zero = match ty {
+            TypeId::F64 => self.body.convert(zero, ScalarKind::Uint, 8),
+            _ => zero,
+        };
+        let bits = self.body.bitcast(value, ScalarKind::Uint);
+        let bits = self.body.binary(B::ExclusiveOr, bits, zero);
+        self.body.bitcast(bits, ScalarKind::Float)
     }
 
     /// The writer looks for halves among the types, to switch them on.
@@ -522,6 +606,11 @@ impl<'a> FnEmit<'a> {
         let (root, base, indices) = self.root(self.func.arg(inst, 0))?;
         let ty = self.func.value_type(base);
         let value = self.value(self.func.arg(inst, 1))?;
+        let is_shared =
+            self.func.def_inst(base).is_some_and(|i| self.func.op(i) == Op::Alloca(Space::Shared));
+        if is_shared {
+            self.begin_effect();
+        }
         match root {
             Root::Typed(pointer) => {
                 let (pointer, _) = self.part(pointer, ty, &indices)?;
@@ -532,6 +621,9 @@ impl<'a> FnEmit<'a> {
                 let (byte, ty) = self.byte_offset(zero, ty, &indices)?;
                 self.write_words(words, byte, ty, value)?;
             }
+        }
+        if is_shared {
+            self.end_effect();
         }
         Ok(())
     }

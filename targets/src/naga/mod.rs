@@ -289,7 +289,8 @@ fn emit_here(
         atomic: uses.atomic,
         read_images: uses.read_images,
     };
-    let written = build(&plan, uses.atomic_shared, &mut metadata)?;
+    let precise = options.math == MathMode::Precise;
+    let written = build(&plan, uses.atomic_shared, precise, &mut metadata)?;
     let info = validate(&written, func)?;
     let text = write(language, &written, &info, &metadata.entry, func)?;
     Ok(Artifact { code: text.into_bytes(), extension, metadata, texts: Vec::new() })
@@ -299,6 +300,7 @@ fn emit_here(
 fn build(
     plan: &interface::Plan<'_>,
     atomic_shared: Vec<ValueId>,
+    precise: bool,
     metadata: &mut Metadata,
 ) -> Emit<naga::Module> {
     let func = plan.func;
@@ -308,7 +310,7 @@ fn build(
     let mut body = Body::new("kernel");
     let interface = Interface::of(plan, &mut module, &mut body);
     let facts = Facts { atomic_shared };
-    let mut f = FnEmit::new(plan.types, func, &control, module, body, interface, facts);
+    let mut f = FnEmit::new(plan.types, func, &control, module, body, interface, facts, precise);
     f.write(&control)?;
     limits(&f)?;
     metadata.shared_bytes = f.shared_bytes as _;

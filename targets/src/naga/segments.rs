@@ -2,13 +2,40 @@
 //!
 //! Barriers want all threads of a block, but threads outside of the dispatch do not run the kernel. Where all barriers stand outside of
 //! constructs, these threads therefore stay: the code between two barriers is a segment that they pass by. Where a
-//! barrier is inside of a construct they end at once, and it is for the device to go on without them.
+//! barrier is inside of a construct they run along, write nothing and read in range, so that whatever the block decides together
+//! they decide too. Only where operations over waves would see them they end at once, and it is for the device to go on without them.
 
 use cranelift_entity::SecondaryMap;
 use luisac_xir::op::ThreadGroupOp;
 use luisac_xir::{Function, InstId, Op, ValueId};
 
 use crate::clike::plan::{Event, Plan};
+
+/// What threads outside of the dispatch do.
+pub enum Outside {
+    /// They end at once.
+    End,
+    /// They pass by the code between barriers.
+    Pass(Segments),
+    /// They run along without effects.
+    Follow,
+}
+
+impl Outside {
+    pub fn of(func: &Function, plan: &Plan) -> Outside {
+        let groups = func.blocks().flat_map(|b| func.insts(b)).filter_map(|i| match func.op(i) {
+            Op::ThreadGroup(op) => Some(op),
+            _ => None,
+        });
+        let (barriers, others): (Vec<_>, Vec<_>) =
+            groups.partition(|&op| op == ThreadGroupOp::SynchronizeBlock);
+        match Segments::of(func, plan) {
+            Some(segments) => Outside::Pass(segments),
+            None if barriers.is_empty() || !others.is_empty() => Outside::End,
+            None => Outside::Follow,
+        }
+    }
+}
 
 /// The segments of a kernel.
 pub struct Segments {

@@ -3,7 +3,9 @@
 use luisac_passes::RunOptions;
 use luisac_xir::text;
 
-use crate::{BoundsMode, EmitOptions, MathMode, OptLevel, Target};
+use luisac_artifact::metadata::{BoundsMode, MathMode};
+
+use crate::{EmitOptions, OptLevel, Target};
 
 /// The text of the first kernel of `source`, and the features that its metadata names.
 fn compile(
