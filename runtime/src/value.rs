@@ -5,6 +5,8 @@
 
 use half::f16;
 
+use crate::RuntimeError;
+
 /// A type of which kernels know the layout. `#[derive(Value)]` makes it of a structure whose fields are values.
 ///
 /// ```
@@ -44,12 +46,15 @@ pub fn description<T: Value>() -> String {
 }
 
 /// The memory form of `values`, one after the other.
-pub(crate) fn store_all<T: Value>(values: &[T]) -> Vec<u8> {
-    let mut bytes = vec![0; values.len() * T::SIZE];
+pub(crate) fn store_all<T: Value>(values: &[T]) -> Result<Vec<u8>, RuntimeError> {
+    let (len, mut bytes) = (values.len().saturating_mul(T::SIZE), Vec::new());
+    let out_of_memory = |_| RuntimeError::OutOfMemory { bytes: len as u64 };
+    bytes.try_reserve_exact(len).map_err(out_of_memory)?;
+    bytes.resize(len, 0);
     for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(T::SIZE.max(1))) {
         value.store(bytes);
     }
-    bytes
+    Ok(bytes)
 }
 
 /// The values whose memory form `bytes` is.
@@ -253,7 +258,7 @@ mod tests {
         let layout = DataLayout::parse(text).unwrap();
         let size = (layout.size(layout.root()), layout.align(layout.root()));
         assert_eq!((T::SIZE as u64, T::ALIGN as u64), size, "{text}");
-        assert_eq!(load_all::<T>(&store_all(&[value, value])), [value, value], "{text}");
+        assert_eq!(load_all::<T>(&store_all(&[value, value]).unwrap()), [value, value], "{text}");
     }
 
     #[test]

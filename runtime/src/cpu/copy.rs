@@ -34,11 +34,16 @@ impl Place {
         Ok(Self { address, len })
     }
 
-    fn take(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.len];
-        // SAFETY: the module's head says why nobody writes here now; a new vector overlaps nothing.
-        unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(self.address, self.len) }
-        bytes
+    fn take(&self) -> Result<Vec<u8>, RuntimeError> {
+        let mut bytes: Vec<u8> = Vec::new();
+        let out_of_memory = |_| RuntimeError::OutOfMemory { bytes: self.len as u64 };
+        bytes.try_reserve_exact(self.len).map_err(out_of_memory)?;
+        // SAFETY: the module's head says why nobody writes here now; a new vector overlaps nothing, and has the room.
+        unsafe {
+            bytes.as_mut_ptr().copy_from_nonoverlapping(self.address, self.len);
+            bytes.set_len(self.len);
+        }
+        Ok(bytes)
     }
 
     fn put(&self, bytes: &[u8]) {
@@ -73,11 +78,11 @@ impl Place {
 pub(super) fn run(command: &Command) -> Result<(), RuntimeError> {
     match command {
         Command::Upload { data, to } => Place::of(to)?.put(data),
-        Command::Download { from, to } => to.set(Place::of(from)?.take()),
+        Command::Download { from, to } => to.set(Place::of(from)?.take()?),
         Command::Copy { from, to } => Place::of(from)?.copy_to(&Place::of(to)?),
         Command::Fill { to, with } => Place::of(to)?.fill(with),
         Command::UploadImage { data, to } => Place::level(to)?.put(data),
-        Command::DownloadImage { from, to } => to.set(Place::level(from)?.take()),
+        Command::DownloadImage { from, to } => to.set(Place::level(from)?.take()?),
         Command::CopyImage { from, to } => Place::level(from)?.copy_to(&Place::level(to)?),
         Command::BufferToImage { from, to } => Place::of(from)?.copy_to(&Place::level(to)?),
         Command::ImageToBuffer { from, to } => Place::level(from)?.copy_to(&Place::of(to)?),

@@ -137,7 +137,7 @@ impl Session<'_> {
         match (self.list.commands.get(position), self.prepared.steps.get(position)) {
             (Some(Command::Callback(f)), _) => {
                 let mut f = f.lock().unwrap_or_else(PoisonError::into_inner);
-                call_host(|| f())
+                call_host(&mut *f)
             }
             (Some(Command::Signal(_)), _) => {
                 self.run.signal(position);

@@ -128,7 +128,7 @@ impl CommandList {
     ) -> Result<&mut Self, RuntimeError> {
         let to = to.view(..data.len())?.bytes().clone();
         self.owns(&to)?;
-        self.push(Command::Upload { data: value::store_all(data), to })
+        self.push(Command::Upload { data: value::store_all(data)?, to })
     }
 
     /// Copies a buffer to the host.
@@ -168,7 +168,7 @@ impl CommandList {
     pub fn fill<T: Value>(&mut self, to: &Buffer<T>, value: T) -> Result<&mut Self, RuntimeError> {
         let to = to.bytes().clone();
         self.owns(&to)?;
-        self.push(Command::Fill { to, with: value::store_all(&[value]) })
+        self.push(Command::Fill { to, with: value::store_all(&[value])? })
     }
 
     /// Copies texels, as they are stored, rows and slices without gaps.

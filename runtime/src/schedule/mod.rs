@@ -88,6 +88,7 @@ pub(crate) struct Scheduler {
     /// The last command that waits for a node.
     stamps: Vec<u32>,
     stack: Vec<u32>,
+    set: Vec<u32>,
 }
 
 impl Default for Scheduler {
@@ -111,6 +112,7 @@ impl Scheduler {
             waits: Vec::new(),
             stamps: Vec::new(),
             stack: Vec::new(),
+            set: Vec::new(),
         }
     }
 
@@ -227,9 +229,13 @@ impl Scheduler {
             let joint = self.joint_of(rope, cause);
             return self.wait(joint, cause);
         }
-        let mut ropes = std::mem::take(&mut self.ropes);
-        ropes.each(rope, |node| self.wait(node, cause));
-        self.ropes = ropes;
+        if let Some(only) = self.ropes.only(rope) {
+            return self.wait(only, cause);
+        }
+        let mut set = std::mem::take(&mut self.set);
+        self.ropes.each(rope, |node| set.push(node));
+        set.drain(..).for_each(|node| self.wait(node, cause));
+        self.set = set;
     }
 
     /// What stands for a set. Sets share parts with others, so some of the large parts get joints of their own.
@@ -415,6 +421,9 @@ impl Scheduler {
 
     /// Calls `f` for each array that watches a part of the range.
     fn watchers(&mut self, span: Span, mut f: impl FnMut(&mut Self, u32)) {
+        if self.resources[span.resource as usize].watchers.is_empty() {
+            return;
+        }
         let watchers = std::mem::take(&mut self.resources[span.resource as usize].watchers);
         for (array, start, end) in &watchers {
             if *start < span.end && span.start < *end {

@@ -70,6 +70,9 @@ pub(super) struct Nodes {
     /// The bits of the last [`KEPT`] nodes, in a ring.
     bits: Vec<Bits>,
     queue: Vec<u32>,
+    /// The last search that has come to a node.
+    seen: Vec<u32>,
+    search: u32,
 }
 
 impl Nodes {
@@ -150,6 +153,12 @@ impl Nodes {
         if newer.iter().any(|(n, _)| follows(&self.nodes[*n as usize])) {
             return true;
         }
+        self.seen.resize(self.nodes.len(), 0);
+        self.search = self.search.wrapping_add(1);
+        if self.search == 0 {
+            self.seen.fill(0);
+            self.search = 1;
+        }
         self.queue.clear();
         self.queue.extend(newer.iter().map(|(n, _)| *n));
         let mut at = 0;
@@ -173,7 +182,8 @@ impl Nodes {
                     if follows(n) {
                         return true;
                     }
-                    if self.queue.len() < 2 * SEARCH {
+                    if self.queue.len() < 2 * SEARCH && self.seen[before as usize] != self.search {
+                        self.seen[before as usize] = self.search;
                         self.queue.push(before);
                     }
                 }

@@ -55,6 +55,11 @@ impl Ropes {
         self.ropes.get(rope as usize).map_or(0, |r| r.count)
     }
 
+    /// The node of a set that has just one.
+    pub(super) fn only(&self, rope: u32) -> Option<u32> {
+        self.ropes.get(rope as usize).filter(|r| r.count == 1 && r.node != NONE).map(|r| r.node)
+    }
+
     fn node(&self, rope: u32) -> u32 {
         self.ropes.get(rope as usize).map_or(NONE, |r| r.node)
     }
