@@ -164,3 +164,45 @@ b3:
     assert_eq!(printed.matches("call @sin_float(").count(), 3, "{printed}");
     assert!(printed.contains("if %3, then"), "{printed}");
 }
+
+#[test]
+fn what_needs_guards_is_kept_apart() {
+    let source = "module;
+kernel @k block(20, 1, 1) (%0: resource buffer<f32>, %1: resource buffer<vector<i32, 2>>) {
+b0:
+  %2: u32 = arithmetic extract dispatch_id, u32 0
+  %3: f32 = resource_read buffer_read %0, %2
+  %4: f32 = resource_read buffer_read %0, u32 3
+  %5: f32 = arithmetic min %3, %4
+  %6: i32 = cast static_cast %5
+  %7: i32 = cast static_cast %2
+  %8: i32 = arithmetic binary_sub %7, i32 4
+  %9: i32 = arithmetic binary_div %6, %8
+  %10: i32 = arithmetic binary_mod %6, i32 3
+  %11: vector<i32, 2> = arithmetic aggregate %9, %10
+  %12: vector<i32, 2> = arithmetic aggregate %8, %8
+  %13: vector<i32, 2> = arithmetic binary_mod %11, %12
+  resource_write buffer_write %1, %2, %13
+  return
+}
+";
+    let module = text::parse(source).expect("a module");
+    let args = [Arg::Buffer(bytes("f32")), Arg::Buffer(vec![0; 20 * 8])];
+    let launch = Launch::new([20, 1, 1]);
+    for passes in ["outline_math{guards=true}", "outline_math{guards=true},lower_edge_cases"] {
+        let pipeline = Pipeline::parse(passes).expect("a pipeline");
+        assert_eq!(judge::differs(&module, &pipeline, &args, &launch), Ok(None));
+    }
+    let pipeline = Pipeline::parse("outline_math{guards=true}").expect("a pipeline");
+    let mut after = module.clone();
+    pipeline.run(&mut after, luisac_passes::RunOptions::default()).expect("a run");
+    let printed = text::print(&after);
+    for call in ["@min_float(", "@int_from_float(", "@div_int(", "@mod_int2(", "@mod_int("] {
+        assert!(printed.contains(&format!("call {call}")), "{call}: {printed}");
+    }
+    // A divisor that is known stays in place.
+    assert!(
+        printed.contains("arithmetic binary_mod %6, i32 3") || printed.contains(", i32 3\n"),
+        "{printed}"
+    );
+}

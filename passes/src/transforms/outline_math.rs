@@ -7,7 +7,7 @@
 //! Why right: the callables hold the sequences that the interpreter runs, and take and give values only.
 //! Cost: linear in instructions, and in the callables, of which there is one an operation and type.
 
-use super::lower_math::{LowerMath, Options as MathOptions, usual_natives};
+use super::lower_math::{self, LowerMath, Options as MathOptions, usual_natives};
 use super::native_set::NativeSet;
 use super::restructure::RestructureCfg;
 use super::scalarizer::Scalarizer;
@@ -18,7 +18,7 @@ use crate::manager::declaration::{
 use crate::manager::fuel::Fuel;
 use luisac_ast::types::{Scalar, TypeId, TypeKind, TypeTable};
 use luisac_xir::math::composite;
-use luisac_xir::op::ArithmeticOp;
+use luisac_xir::op::{ArithmeticOp, CastOp};
 use luisac_xir::{
     ArgumentKind, Builder, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op, ValueId,
 };
@@ -37,6 +37,7 @@ options! {
     Options {
         fast_math: bool = false, "use the cheaper forms of `--math fast`";
         native: NativeSet = usual_natives(), "operations that stay";
+        guards: bool = false, "also what `lower_edge_cases` would write in place: minima and maxima of floats, conversions of floats to integers, divisions of integers";
     }
 }
 
@@ -73,7 +74,7 @@ impl ModulePass for OutlineMath {
 /// An operation with its types, and the bits of a constant exponent.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
-    op: ArithmeticOp,
+    op: Op,
     operands: Vec<TypeId>,
     result: TypeId,
     exponent: Option<u64>,
@@ -117,19 +118,27 @@ impl Outliner<'_> {
 
     /// What an instruction needs a callable for, if it does.
     fn key(&self, function: &Function, inst: InstId) -> Option<Key> {
-        let Op::Arithmetic(op) = function.op(inst) else { return None };
+        let op = function.op(inst);
         let args = function.args(inst);
-        let first = function.value_type(*args.first()?);
-        let scalar = self.module.types.scalar_of(first)?;
-        let stays = matches!(op, ArithmeticOp::All | ArithmeticOp::Any)
-            || composite::is_movement(op)
-            || self.options.native.has(op, scalar)
-            || !(composite::is_formula(op) || (scalar.is_float() && is_function(op)));
-        if stays {
+        let is_wanted = match op {
+            Op::Arithmetic(op) => {
+                self.is_lowered(function, op, args) || self.is_guarded(function, op, args)
+            }
+            Op::Cast(CastOp::Static) => {
+                let scalar = |ty| self.module.types.scalar_of(ty);
+                let from = args.first().and_then(|&a| scalar(function.value_type(a)));
+                let to = scalar(function.inst(inst).ty);
+                self.options.guards
+                    && from.is_some_and(Scalar::is_float)
+                    && to.is_some_and(Scalar::is_int)
+            }
+            _ => false,
+        };
+        if !is_wanted {
             return None;
         }
         let exponent = match (op, args) {
-            (ArithmeticOp::PowInt, &[_, exponent]) => {
+            (Op::Arithmetic(ArithmeticOp::PowInt), &[_, exponent]) => {
                 let ty = function.value_type(exponent);
                 function.constant_bits(exponent).filter(|_| self.module.types.is_scalar(ty))
             }
@@ -137,6 +146,34 @@ impl Outliner<'_> {
         };
         let operands = args.iter().map(|&a| function.value_type(a)).collect();
         Some(Key { op, operands, result: function.inst(inst).ty, exponent })
+    }
+
+    /// Whether `lower_math` would replace an operation.
+    fn is_lowered(&self, function: &Function, op: ArithmeticOp, args: &[ValueId]) -> bool {
+        let Some(scalar) = self.scalar(function, args) else { return false };
+        !matches!(op, ArithmeticOp::All | ArithmeticOp::Any)
+            && !composite::is_movement(op)
+            && !self.options.native.has(op, scalar)
+            && (composite::is_formula(op) || (scalar.is_float() && lower_math::is_function(op)))
+    }
+
+    /// Whether an operation is to be kept apart because of its edge cases. A divisor that is known needs no guard, or one that folds.
+    fn is_guarded(&self, function: &Function, op: ArithmeticOp, args: &[ValueId]) -> bool {
+        let Some(scalar) = self.scalar(function, args) else { return false };
+        let native = self.options.native.has(op, scalar);
+        self.options.guards
+            && match op {
+                ArithmeticOp::Min | ArithmeticOp::Max => scalar.is_float() && !native,
+                ArithmeticOp::BinaryDiv | ArithmeticOp::BinaryMod => {
+                    scalar.is_int()
+                        && args.get(1).is_some_and(|&d| function.constant_bytes(d).is_none())
+                }
+                _ => false,
+            }
+    }
+
+    fn scalar(&self, function: &Function, args: &[ValueId]) -> Option<Scalar> {
+        self.module.types.scalar_of(function.value_type(*args.first()?))
     }
 
     /// The callable of an operation; a new one is looked at, too.
@@ -161,14 +198,20 @@ impl Outliner<'_> {
         let id = self.module.functions.push(function);
         self.made.insert(key.clone(), id);
         self.info.made_callable_count += 1;
-        // What `scalarizer` left may need callables of its own.
-        pending.push(id);
+        // What `scalarizer` left may need callables of its own, but not an operation that is kept apart as it is.
+        if !holds_itself(key, &self.module.types) {
+            pending.push(id);
+        }
         Ok(id)
     }
 
     fn signature(&self, key: &Key) -> Function {
         let types = &self.module.types;
-        let mut name = format!("{}_{}", key.op.name(), type_word(types, key.operands[0]));
+        let from = type_word(types, key.operands[0]);
+        let mut name = match key.op {
+            Op::Arithmetic(op) => format!("{}_{from}", op.name().trim_start_matches("binary_")),
+            _ => format!("{}_from_{from}", type_word(types, key.result)),
+        };
         if let Some(bits) = key.exponent {
             name.push_str(&format!("_by_{}", bits as i32));
         }
@@ -191,7 +234,7 @@ impl Outliner<'_> {
         }
         let entry = function.append_block();
         let mut builder = Builder::at_end(function, types, entry);
-        let value = builder.value(Op::Arithmetic(key.op), key.result, &args);
+        let value = builder.value(key.op, key.result, &args);
         builder.ret(Some(value));
         let is_scalar = types.is_scalar(key.operands[0]);
         let mut cx = FunctionCx { func: function, types, fuel: self.fuel };
@@ -207,14 +250,24 @@ impl Outliner<'_> {
     }
 }
 
-/// Whether `lower_math` lowers an operation on floats that is no formula.
-fn is_function(op: ArithmeticOp) -> bool {
-    super::lower_math::is_function(op)
+/// Whether the callable of an operation holds nothing but it.
+fn holds_itself(key: &Key, types: &TypeTable) -> bool {
+    let is_float = types.is_float(key.operands[0]);
+    types.is_scalar(key.operands[0])
+        && match key.op {
+            Op::Arithmetic(op) => match op {
+                ArithmeticOp::Min | ArithmeticOp::Max => true,
+                ArithmeticOp::BinaryDiv | ArithmeticOp::BinaryMod => !is_float,
+                _ => false,
+            },
+            _ => true,
+        }
 }
 
 /// The operation on a lane, for functions of vectors.
 fn lane_key(key: &Key, types: &TypeTable) -> Option<Key> {
-    let is_lanewise = !composite::is_formula(key.op) && types.is_vector(key.result);
+    let is_formula = matches!(key.op, Op::Arithmetic(op) if composite::is_formula(op));
+    let is_lanewise = !is_formula && types.is_vector(key.result);
     is_lanewise.then(|| {
         let lane = |&ty: &TypeId| types.scalar_of(ty).map_or(ty, TypeId::scalar);
         Key {

@@ -248,6 +248,8 @@ impl FnEmit<'_, '_> {
             A::Abs => ("abs", "abs"),
             A::Round => ("", "round"),
             A::Copysign => ("", "copysign"),
+            A::Min if scalar.is_float() => ("min", "fmin"),
+            A::Max if scalar.is_float() => ("max", "fmax"),
             A::Min => ("min", "min"),
             A::Max => ("max", "max"),
             A::Clamp => ("clamp", "clamp"),

@@ -58,6 +58,8 @@ pub struct FnEmit<'e, 'a> {
     /// Values and places that wait and read memory.
     pub reading: Vec<ValueId>,
     pub paths: FxHashMap<ValueId, Path>,
+    /// Places that have one use, behind their definition in the same block.
+    pub once: FxHashSet<ValueId>,
     pub resources: Vec<Resource>,
     /// Names of special registers.
     pub specials: [String; SpecialRegister::ALL.len()],
@@ -93,6 +95,7 @@ impl<'e, 'a> FnEmit<'e, 'a> {
             pending: SecondaryMap::new(),
             reading: Vec::new(),
             paths: FxHashMap::default(),
+            once: FxHashSet::default(),
             resources: Vec::new(),
             specials,
             scopes,

@@ -63,8 +63,9 @@ fn last_passes(exact: &str, options: &EmitOptions) -> String {
         BoundsMode::Clamp => "lower_bounds{mode=clamp,images=false},",
         BoundsMode::Trap => "lower_bounds{mode=trap,images=false},",
     };
+    let more = if fast { "|min.f16|min.f32|min.f64|max.f16|max.f32|max.f64" } else { "" };
     format!(
-        "outline_math{{fast_math={fast}}},{bounds}lower_edge_cases{{native={exact},fast_math={fast}}},dce"
+        "outline_math{{fast_math={fast},guards=true}},{bounds}lower_edge_cases{{native={exact}{more},fast_math={fast}}},dce"
     )
 }
 

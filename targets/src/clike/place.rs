@@ -98,8 +98,13 @@ const COMPONENTS: [&str; 4] = [".x", ".y", ".z", ".w"];
 impl FnEmit<'_, '_> {
     /// The place that an lvalue names.
     pub fn place(&mut self, value: ValueId) -> Emit<Path> {
-        match self.paths.get(&value) {
-            Some(path) => Ok(path.clone()),
+        // A place that is used once is used up, so that nothing is settled for it any more.
+        let found = match self.once.remove(&value) {
+            true => self.paths.remove(&value),
+            false => self.paths.get(&value).cloned(),
+        };
+        match found {
+            Some(path) => Ok(path),
             None => Err(internal("a variable is used before it is declared")),
         }
     }
@@ -152,8 +157,11 @@ impl FnEmit<'_, '_> {
         path.part_type = ty;
         if !self.is_used_once_here(result) {
             self.settle_path(&mut path)?;
-        } else if path.reads() {
-            self.reading.push(result);
+        } else {
+            self.once.insert(result);
+            if path.reads() {
+                self.reading.push(result);
+            }
         }
         self.paths.insert(result, path);
         Ok(())

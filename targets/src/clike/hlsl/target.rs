@@ -91,13 +91,13 @@ pub fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
         | A::BinaryNotEqual
         | A::Select
         | A::Abs
-        | A::Min
-        | A::Max
         | A::Isinf
         | A::Isnan => true,
         // Direct3D has these for single and half only.
         A::Floor | A::Ceil | A::Trunc | A::Rint | A::Sqrt => scalar != Scalar::F64,
         A::Fma => scalar == Scalar::F64,
+        // A number wins over NaN there too; only the order of the zeros is open.
+        A::Min | A::Max => math == MathMode::Fast,
         A::Rsqrt | A::Exp2 | A::Log2 => math == MathMode::Fast && scalar == Scalar::F32,
         _ => false,
     }

@@ -80,8 +80,6 @@ fn keeps_native(op: A, math: MathMode) -> bool {
         | A::BinaryNotEqual
         | A::Select
         | A::Abs
-        | A::Min
-        | A::Max
         | A::Isinf
         | A::Isnan
         | A::Floor
@@ -92,7 +90,8 @@ fn keeps_native(op: A, math: MathMode) -> bool {
         | A::Sqrt
         | A::Fma
         | A::Copysign => true,
-        A::Rsqrt | A::Exp2 | A::Log2 => math == MathMode::Fast,
+        // A number wins over NaN there too; only the order of the zeros is open.
+        A::Min | A::Max | A::Rsqrt | A::Exp2 | A::Log2 => math == MathMode::Fast,
         _ => false,
     }
 }
@@ -112,10 +111,8 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
         ));
     }
     metadata.shared_bytes = made.shared_bytes as _;
-    let mut code = format!("// Metal {}", options.detail);
-    if options.math == MathMode::Precise {
-        code.push_str(", compile with -fno-fast-math");
-    }
+    // Metal's fast mathematics takes NaN for impossible; what `--math fast` allows needs no flag.
+    let mut code = format!("// Metal {}, compile with -fno-fast-math", options.detail);
     code.push_str("\n\n#include <metal_stdlib>\nusing namespace metal;\n\n");
     if options.math == MathMode::Precise {
         code.push_str("#pragma clang fp contract(off)\n\n");

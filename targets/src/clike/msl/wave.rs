@@ -190,6 +190,9 @@ fn number(
         return Expr::call(name, std::slice::from_ref(v));
     }
     if scalar.size() < 8 {
+        if scalar == Scalar::U32 {
+            return Expr::call(name, std::slice::from_ref(v));
+        }
         let dim = if f.cx.types.is_vector(ty) { f.cx.types.dim(ty) } else { 1 };
         let wide = Expr::call(&Language::Msl.vector(Scalar::U32, dim), std::slice::from_ref(v));
         return Expr::call(&f.cx.type_name(ty), &[Expr::call(name, &[wide])]);
