@@ -87,7 +87,7 @@ pub(crate) fn describe(
             let used = uses.get(i);
             let usage = used.map_or(Usage::ReadWrite, |u| u.usage);
             let slots = slots.get(i).cloned().unwrap_or_default();
-            let sampled = used.is_some_and(|u| u.sampled);
+            let sampled = used.is_some_and(|u| u.sampled && u.kind == ArgumentKind::Image);
             Argument { slots, sampled, ..argument(&module.types, a, offset, usage) }
         })
         .collect();

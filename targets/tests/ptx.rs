@@ -215,6 +215,58 @@ fn the_same_input_gives_the_same_bytes() {
     assert_eq!(code(), code());
 }
 
+/// A kernel of a bindless array `%0`, an image `%1`, a slot `%3`, coordinates `%4` and `%6` and a level `%5`, that stores `%9`.
+fn sampling(made_by: &str) -> Module {
+    let source = format!(
+        "module;\n\nkernel @k block(64, 1, 1) (%0: resource bindless_array, %1: resource texture2d<f32>, \
+         %2: resource buffer<vector<f32, 4>>, %3: value u32, %4: value vector<f32, 2>, %5: value f32, \
+         %6: value vector<f32, 2>) {{\nb0:\n  %9: vector<f32, 4> = resource_query {made_by}\n  \
+         resource_write buffer_write %2, u32 0, %9\n  return\n}}\n"
+    );
+    text::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"))
+}
+
+#[test]
+fn samples_are_left_to_texture_objects() {
+    let hardware = |made_by: &str, wanted: &[&str]| {
+        let fetches = ["txq", ".f32.s32"];
+        has("ptx:sm_80", MathMode::Precise, sampling(made_by), wanted, &fetches);
+    };
+    let level = "tex.level.2d.v4.f32.f32";
+    hardware("bindless_texture2d_sample %0, %3, %4", &[level]);
+    hardware("bindless_texture2d_sample_level %0, %3, %4, %5", &[level]);
+    hardware("bindless_texture2d_sample_grad %0, %3, %4, %4, %6", &["tex.grad.2d.v4.f32.f32"]);
+    // The object of sampler 9 lies 16 + 8 * 9 bytes behind the start.
+    hardware("texture2d_sample %1, %4, u32 2, u32 1", &[level, "+88]"]);
+    hardware("texture2d_sample_grad %1, %4, %4, %6, u32 0, u32 0", &["tex.grad.2d", "+16]"]);
+}
+
+#[test]
+fn what_texture_objects_cannot_do_is_done_on_texels() {
+    for made_by in [
+        "bindless_texture2d_sample_grad_level %0, %3, %4, %4, %6, %5",
+        "bindless_texture2d_sample_sampler %0, %3, %4, u32 2, u32 1",
+        "bindless_texture2d_sample_level_sampler %0, %3, %4, %5, u32 2, %3",
+        "texture2d_sample_grad_level %1, %4, %4, %6, %5, u32 3, u32 3",
+    ] {
+        let wanted = ["tex.level.2d.v4.f32.s32", "txq.width.b32"];
+        has("ptx:sm_80", MathMode::Precise, sampling(made_by), &wanted, &[".v4.f32.f32"]);
+    }
+}
+
+#[test]
+fn the_metadata_tells_which_images_are_sampled() {
+    let sampled = |made_by: &str| {
+        let artifact =
+            compile("ptx:sm_80", sampling(made_by), |_| ()).unwrap_or_else(|e| panic!("{e}"));
+        artifact.metadata.arguments.iter().map(|a| a.sampled).collect::<Vec<_>>()
+    };
+    let [none, image] = [0, 1].map(|n| (0..7).map(|i| n == 1 && i == 1).collect::<Vec<bool>>());
+    assert_eq!(sampled("bindless_texture2d_sample %0, %3, %4"), none);
+    assert_eq!(sampled("texture2d_sample %1, %4, u32 2, u32 1"), image);
+    assert_eq!(sampled("texture2d_sample_grad_level %1, %4, %4, %6, %5, u32 0, u32 0"), image);
+}
+
 /// Every recorded kernel that compiles goes through `ptxas`; none may fail inside the emitter.
 #[test]
 fn recorded_kernels_assemble() {

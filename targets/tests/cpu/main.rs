@@ -15,7 +15,7 @@ fn only(name: &str) -> bool {
     std::env::var("ONLY").is_ok_and(|o| !o.split(',').any(|n| n == name))
 }
 
-/// Sampling, bindless arrays, ray tracing, derivatives, native functions: what no target holds.
+/// Ray tracing, raster stages, some derivatives, native functions: what no target holds.
 fn is_beyond_the_core(e: &str) -> bool {
     ["L0900", "L0808", "L0912"].iter().any(|code| e.contains(code))
 }
