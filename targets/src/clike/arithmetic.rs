@@ -224,6 +224,10 @@ impl FnEmit<'_, '_> {
             };
             return self.define(inst, made);
         }
+        if (op, scalar, self.cx.language) == (A::Sqrt, Scalar::F64, Language::Hlsl) {
+            let name = super::hlsl::sqrt_of_doubles(self.cx, self.func.inst(inst).ty);
+            return self.define(inst, Expr::call(name, args));
+        }
         let Some(name) = self.function_name(op, scalar) else {
             return Err(self.refused(luisac_xir::Op::Arithmetic(op)));
         };
@@ -283,6 +287,14 @@ impl FnEmit<'_, '_> {
             A::Log2 => ("log2", "log2"),
             _ => return None,
         };
+        // Other functions of HLSL take no doubles: they would silently be made floats.
+        let of_doubles = matches!(
+            op,
+            A::Abs | A::Min | A::Max | A::Clamp | A::Saturate | A::Fma | A::All | A::Any
+        );
+        if self.cx.language == Language::Hlsl && scalar == Scalar::F64 && !of_doubles {
+            return None;
+        }
         let name = if self.cx.language == Language::Hlsl { hlsl } else { msl };
         (!name.is_empty()).then_some(name)
     }

@@ -3,6 +3,7 @@
 mod atomics;
 mod image;
 mod memory;
+mod sqrt;
 mod target;
 mod wave;
 
@@ -23,6 +24,7 @@ pub use image::{
     sample,
 };
 pub use memory::{load, reinterpret, store};
+pub use sqrt::sqrt_of_doubles;
 pub use target::{Hlsl, Text, text};
 pub use wave::thread_group;
 
