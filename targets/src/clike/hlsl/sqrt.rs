@@ -6,8 +6,19 @@ use std::fmt::Write;
 use crate::clike::module::ModuleEmit;
 
 /// With `x = m 4^k` and `m` in [1, 4), `y` comes near `1 / sqrt m` by Newton's steps, from 22 bits to 44 and all; then `s = m y` is
-/// corrected by its exact remainder twice, which rounds correctly (Markstein, IBM J. Res. Dev. 34, 1990).
+/// corrected by its exact remainder twice (Markstein, IBM J. Res. Dev. 34, 1990). The remainder is taken with the square in two
+/// parts (Dekker, Numer. Math. 18, 1971), since drivers are found that do not fuse `fma`.
 const SCALAR: &str = "\
+// m - s * s, exactly.
+double lc_remainder(double m, double s) {
+    const double c = 134217729.0L * s;
+    const double high = c - (c - s);
+    const double low = s - high;
+    const double square = s * s;
+    const double rest = ((high * high - square) + 2.0L * (high * low)) + low * low;
+    return (m - square) - rest;
+}
+
 double lc_sqrt(double x) {
     uint low, high;
     asuint(x, low, high);
@@ -30,8 +41,8 @@ double lc_sqrt(double x) {
     y = y * (1.5L - 0.5L * m * y * y);
     y = y * (1.5L - 0.5L * m * y * y);
     double s = m * y;
-    s = fma(fma(-s, s, m), 0.5L * y, s);
-    s = fma(fma(-s, s, m), 0.5L * y, s);
+    s = s + lc_remainder(m, s) * (0.5L * y);
+    s = s + lc_remainder(m, s) * (0.5L * y);
     return s * asdouble(0u, uint(1023 + scale) << 20);
 }
 ";
