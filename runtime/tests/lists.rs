@@ -161,6 +161,36 @@ fn many_sizes_and_indirect_sizes() {
 }
 
 #[test]
+fn a_kernel_says_how_much_the_next_one_does() {
+    let device = Device::cpu();
+    let words = |usage| formal(ArgumentKind::Buffer, "buffer<uint>", 4, usage);
+    let plan = formal(ArgumentKind::IndirectDispatch, "LC_IndirectDispatchBuffer", 0, Usage::Write);
+    let plan = Formal { size: 16, element_align: 1, ..plan };
+    let Some(plans) = load(&device, "plans", [1, 1, 1], vec![words(Usage::Read), plan]) else {
+        return;
+    };
+    let Some(tables) = load(&device, "tables", [32, 1, 1], vec![words(Usage::Write)]) else {
+        return;
+    };
+    let sizes = device.indirect_buffer(2).unwrap();
+    let (count, out) = (device.buffer::<u32>(1).unwrap(), device.buffer::<u32>(96).unwrap());
+    let mut list = device.list();
+    let mut results = Vec::new();
+    for n in [2, 0, 3] {
+        list.upload(&count, &[n]).unwrap();
+        list.fill(&out, 0).unwrap();
+        list.dispatch(&plans, (&count, &sizes), [1, 1, 1]).unwrap();
+        list.dispatch_indirect(&tables, (&out,), &sizes).unwrap();
+        results.push((n, list.download(&out).unwrap()));
+    }
+    list.run().unwrap();
+    for (n, result) in results {
+        let written = result.take().iter().filter(|v| **v != 0).count();
+        assert_eq!(written, 32 * n as usize);
+    }
+}
+
+#[test]
 fn a_fault_ends_the_stream_and_nothing_else() {
     let device = Device::cpu_with_threads(2);
     let Some(object) = kernels("streamfault") else { return };
