@@ -24,7 +24,7 @@ pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance, Source
 pub use support::{Support, addressed_core, check_externals, compute_core};
 pub use usage::{argument_usage, argument_uses};
 
-use luisac_artifact::metadata::MathMode;
+use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
 use luisac_passes::{Canned, Level, Pipeline, TargetForm};
@@ -162,6 +162,16 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
         pipeline.steps.splice(0..0, Pipeline::parse("keep_waves_in_loops")?.steps);
     }
     Ok(pipeline)
+}
+
+/// Makes indices safe by a pass, before control flow is structured again.
+fn check_by_passes(pipeline: &mut Pipeline, bounds: BoundsMode) -> Result<(), Diagnostic> {
+    let mode = if bounds == BoundsMode::Trap { "trap" } else { "clamp" };
+    let step = Pipeline::parse(&format!("lower_bounds{{mode={mode},images=false}}"))?.steps;
+    let last = pipeline.steps.iter().position(|s| s.is("lower_edge_cases"));
+    let at = last.unwrap_or(pipeline.steps.len());
+    pipeline.steps.splice(at..at, step);
+    Ok(())
 }
 
 /// The operations on floats that `lower_math` leaves to a target, as its option `native` takes them.

@@ -47,6 +47,8 @@ pub struct FnEmit<'a> {
     pub slots: &'a [Vec<Slot>],
     /// Where the rest is bound.
     pub bindings: &'a Bindings,
+    /// Position of the log among the arguments, if there is one; its capacity comes next.
+    pub log_argument: Option<usize>,
     /// Variables of the module.
     pub interface: Interface,
     /// The code.
@@ -76,6 +78,7 @@ pub struct Given<'a> {
     pub layout: &'a ParamLayout,
     pub slots: &'a [Vec<Slot>],
     pub bindings: &'a Bindings,
+    pub log_argument: Option<usize>,
     pub minor: u8,
 }
 
@@ -94,6 +97,7 @@ impl<'a> FnEmit<'a> {
             layout: given.layout,
             slots: given.slots,
             bindings: given.bindings,
+            log_argument: given.log_argument,
             interface: Interface::of(given.xir, func),
             blocks: Blocks::default(),
             variables: Code::default(),

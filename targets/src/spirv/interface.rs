@@ -33,7 +33,6 @@ enum Key {
     Samplers,
     BufferHeap(View),
     ImageHeap(u32),
-    Log(View),
 }
 
 /// The variables of the module, and what has to be known of the kernel to declare them.
@@ -201,7 +200,11 @@ impl FnEmit<'_> {
 
     /// A value argument, read from the parameter block.
     pub fn argument(&mut self, index: usize, ty: TypeId) -> Emit<Id> {
-        let Some(&offset) = self.layout.offsets.get(index) else {
+        // The capacity of the log follows the log itself.
+        let capacity = self.log_argument.is_some_and(|log| log + 1 == index);
+        let offset =
+            if capacity { self.layout.log } else { self.layout.offsets.get(index).copied() };
+        let Some(offset) = offset else {
             return Err(internal("an argument that the parameter block does not have"));
         };
         self.raw_load(Source::Params, Address::constant(offset.into()), ty)
@@ -216,6 +219,9 @@ impl FnEmit<'_> {
     }
 
     fn slot(&self, argument: usize, wanted: &[SlotKind]) -> Emit<Slot> {
+        if self.log_argument == Some(argument) {
+            return self.bindings.log.ok_or_else(|| internal("a log without a place"));
+        }
         let slots = self.slots.get(argument).map_or(&[][..], |s| s.as_slice());
         let found = slots.iter().find(|s| wanted.contains(&s.kind));
         found.copied().ok_or_else(|| internal("a resource that is not bound as it is used"))
@@ -289,18 +295,6 @@ impl FnEmit<'_> {
         if self.interface.coherent {
             self.m.decorate(id, Decoration::Coherent, &[]);
         }
-    }
-
-    /// The log.
-    pub fn log_buffer(&mut self, view: View) -> Emit<Id> {
-        self.variable(Key::Log(view), |f| {
-            let Some(slot) = f.bindings.log else { return Err(internal("a log without a place")) };
-            let block = f.buffer_block(None, view, slot.kind)?;
-            let id = f.m.bound(StorageClass::StorageBuffer, block, slot.set, slot.index);
-            f.decorate_memory(id);
-            f.name_interface(id, "log");
-            Ok(id)
-        })
     }
 
     /// The buffers of bindless arrays.

@@ -24,17 +24,21 @@ mod tests;
 mod types;
 mod waves;
 
+use std::borrow::Cow;
+
 use luisac_artifact::bindings::Api;
 use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
+use luisac_passes::{Pipeline, RunOptions};
 use luisac_xir::op::{
     ArithmeticOp as A, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp,
 };
 use luisac_xir::{FunctionId, Module, Op};
 use rspirv::spirv::ExecutionMode;
 
-use crate::{Artifact, EmitOptions, ExtraText, InputForm, Support, Target, errors};
+use crate::log::{Logged, lower_log};
+use crate::{Artifact, EmitOptions, ExtraText, InputForm, OptLevel, Support, Target, errors};
 use function::{FnEmit, Given};
 
 /// A result, or what is wrong.
@@ -83,7 +87,7 @@ impl Target for Spirv {
         kernel: FunctionId,
         options: &EmitOptions,
     ) -> Result<Artifact, Diagnostics> {
-        emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
+        emit(module, kernel, options)
     }
 }
 
@@ -162,18 +166,69 @@ fn minor_version(detail: &str) -> Emit<u8> {
     })
 }
 
-fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Artifact> {
-    crate::check_externals(module, kernel)?;
+fn emit(
+    module: &Module,
+    kernel: FunctionId,
+    options: &EmitOptions,
+) -> Result<Artifact, Diagnostics> {
+    let one = |e: Box<Diagnostic>| Diagnostics(vec![*e]);
+    crate::check_externals(module, kernel).map_err(one)?;
+    let logged = with_log(module, kernel, options)?;
+    emit_logged(module, kernel, &logged, options).map_err(one)
+}
+
+/// The kernel with its prints and asserts as plain writes. Threads that fail return, which they cannot do in every place of structured
+/// control flow: it is taken apart before, and put together again.
+fn with_log<'a>(
+    module: &'a Module,
+    kernel: FunctionId,
+    options: &EmitOptions,
+) -> Result<Logged<'a>, Diagnostics> {
     let func = &module.functions[kernel];
-    let layout = crate::metadata::param_layout(&module.types, func, false)?;
+    let logs = |block| func.insts(block).any(|i| matches!(func.op(i), Op::Print | Op::Assert));
+    if !func.blocks().any(logs) {
+        let module = Cow::Borrowed(module);
+        return Ok(Logged { module, kernel, formats: Vec::new(), has_log: false });
+    }
+    let run = |text: &str, module: &mut Module| -> Result<(), Diagnostics> {
+        let passes = Pipeline::parse(text).map_err(|e| Diagnostics(vec![e]))?;
+        passes.run(module, RunOptions::default()).map(|_| ())
+    };
+    // Passes may number functions anew.
+    let position = module.kernels().position(|k| k == kernel).unwrap_or(0);
+    let kernel_of = |module: &Module| module.kernels().nth(position).unwrap_or(kernel);
+    let mut flat = module.clone();
+    run("keep_waves_in_loops,destructure_cfg", &mut flat)?;
+    let kernel = kernel_of(&flat);
+    let logged = lower_log(&flat, kernel).map_err(|e| Diagnostics(vec![e]))?;
+    let (formats, has_log) = (logged.formats, logged.has_log);
+    let mut lowered = logged.module.into_owned();
+    let structure = match options.opt_level {
+        OptLevel::O0 => "lower_edge_cases,restructure_cfg",
+        _ => "lower_edge_cases,restructure_cfg,mem2reg,dce",
+    };
+    run(structure, &mut lowered)?;
+    let kernel = kernel_of(&lowered);
+    Ok(Logged { module: Cow::Owned(lowered), kernel, formats, has_log })
+}
+
+fn emit_logged(
+    module: &Module,
+    kernel: FunctionId,
+    logged: &Logged<'_>,
+    options: &EmitOptions,
+) -> Emit<Artifact> {
+    let func = &module.functions[kernel];
+    let layout = crate::metadata::param_layout(&module.types, func, logged.has_log)?;
     let (slots, bindings) = crate::metadata::binding_slots(module, kernel, &layout, Api::Vulkan);
     let given = Given {
-        xir: module,
-        kernel,
+        xir: &logged.module,
+        kernel: logged.kernel,
         options,
         layout: &layout,
         slots: &slots,
         bindings: &bindings,
+        log_argument: logged.has_log.then_some(func.arguments.len()),
         minor: minor_version(&options.detail)?,
     };
     let mut f = FnEmit::new(&given)?;
@@ -182,7 +237,7 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
         module,
         kernel,
         &layout,
-        Vec::new(),
+        logged.formats.clone(),
         "spirv",
         options,
         Some(Api::Vulkan),

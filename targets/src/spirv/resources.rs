@@ -1,5 +1,6 @@
 //! Buffers, byte buffers, and the buffers of bindless arrays.
 
+use luisac_artifact::metadata::BoundsMode;
 use luisac_ast::types::{TypeId, TypeKind};
 use luisac_xir::op::{ResourceQueryOp as Q, ResourceReadOp as R, ResourceWriteOp as W};
 use luisac_xir::{Imm, InstId, Op as X, ValueId};
@@ -197,8 +198,8 @@ impl FnEmit<'_> {
         {
             return Err(internal("an operand that is no bindless array"));
         }
-        let slot = self.index(func.arg(inst, 1))?;
         let word = self.m.int(32);
+        let slot = self.slot_index(argument, func.arg(inst, 1))?;
         let (stride, part) = (self.m.u32(RECORD_WORDS), self.m.u32(part));
         let start = self.op(Op::IMul, word, &[slot, stride]);
         let index = self.op(Op::IAdd, word, &[start, part]);
@@ -207,6 +208,27 @@ impl FnEmit<'_> {
         let zero = self.m.u32(0);
         let pointer = self.op(Op::AccessChain, pointer, &[variable, zero, index]);
         Ok(self.op(Op::Load, word, &[pointer]))
+    }
+
+    /// The slot that is named; under `--bounds` the nearest one that there is.
+    fn slot_index(&mut self, argument: usize, slot: ValueId) -> Emit<Id> {
+        let signed = self.scalar_of(slot)?.is_signed();
+        let mut index = self.index(slot)?;
+        if self.options.bounds == BoundsMode::Off {
+            return Ok(index);
+        }
+        let (word, truth, zero, one) =
+            (self.m.int(32), self.m.bool(), self.m.u32(0), self.m.u32(1));
+        if signed {
+            let negative = self.op(Op::SLessThan, truth, &[index, zero]);
+            index = self.op(Op::Select, word, &[negative, zero, index]);
+        }
+        let count = self.buffer_bytes(argument)?;
+        let none = self.op(Op::IEqual, truth, &[count, zero]);
+        let last = self.op(Op::ISub, word, &[count, one]);
+        let last = self.op(Op::Select, word, &[none, zero, last]);
+        let inside = self.op(Op::ULessThan, truth, &[index, last]);
+        Ok(self.op(Op::Select, word, &[inside, index, last]))
     }
 
     /// The buffer of a slot, and where it begins in it.
