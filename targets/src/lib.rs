@@ -145,6 +145,9 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
     if !last.is_empty() {
         pipeline.steps.extend(Pipeline::parse(&last)?.steps);
     }
+    if form.structured && form.phis && options.bounds != BoundsMode::Off {
+        check_by_passes(&mut pipeline, options.bounds)?;
+    }
     // Options that the text sets stay.
     pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
     let samples = || ResourceQueryOp::ALL.iter().copied().filter(|q| q.samples());

@@ -136,25 +136,25 @@ pub static CANS: &[(&str, &str)] = &[
     ),
     (
         "O0-structured-ssa",
-        "autodiff,destructure_cfg,inline{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true},unused_callable_removal,scalarizer,lower_math,lower_edge_cases,restructure_cfg",
+        "autodiff,destructure_cfg,inline{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true},unused_callable_removal,scalarizer,lower_math,lower_edge_cases{fast_math=false},restructure_cfg",
     ),
     (
         "O1-structured-ssa",
         "autodiff,destructure_cfg,inline{inline_all=true,single_site_limit=1000000,limit=1000000,caller_limit=1000000,override_noinline=true},unused_callable_removal,simplify_cfg,sroa,mem2reg,scalarizer,lower_math,const_fold,\
-         phi_cleanup,simplify_cfg,dce,lower_edge_cases,restructure_cfg,mem2reg,dce",
+         phi_cleanup,simplify_cfg,dce,lower_edge_cases{fast_math=false},restructure_cfg,mem2reg,dce",
     ),
     (
         "O2-structured-ssa",
         concat!(
             flat_without_calls!(),
-            ",dce,lower_math,const_fold,algebraic_simplify,gvn,dce,lower_edge_cases,restructure_cfg,mem2reg,dce"
+            ",dce,lower_math,const_fold,algebraic_simplify,gvn,dce,lower_edge_cases{fast_math=false},restructure_cfg,mem2reg,dce"
         ),
     ),
     (
         "O3-structured-ssa",
         concat!(
             flat_without_calls!(),
-            ",licm,dce,lower_math,const_fold,algebraic_simplify,gvn,dce,lower_edge_cases,restructure_cfg,mem2reg,dce"
+            ",licm,dce,lower_math,const_fold,algebraic_simplify,gvn,dce,lower_edge_cases{fast_math=false},restructure_cfg,mem2reg,dce"
         ),
     ),
     ("O0-structured", "autodiff,unused_callable_removal"),

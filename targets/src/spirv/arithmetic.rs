@@ -1,5 +1,6 @@
 //! Operations on scalars: integers, floats, truth values. Vectors are computed component by component; the pipelines leave none.
 
+use luisac_artifact::metadata::MathMode;
 use luisac_ast::types::{Scalar, TypeId};
 use luisac_xir::InstId;
 use luisac_xir::op::ArithmeticOp as A;
@@ -208,6 +209,10 @@ impl FnEmit<'_> {
             return Ok(Some(self.float_op(plain, ty, args)));
         }
         let function = match op {
+            // Drivers take -0 for a number that needs no clearing of its sign.
+            A::Abs if self.options.math == MathMode::Precise => {
+                return self.by_bits(op, scalar, args).map(Some);
+            }
             A::Abs => GlslStd450Op::FAbs,
             A::Sqrt => GlslStd450Op::Sqrt,
             A::Rsqrt => GlslStd450Op::InverseSqrt,
@@ -218,9 +223,6 @@ impl FnEmit<'_> {
             A::Trunc => GlslStd450Op::Trunc,
             A::Rint => GlslStd450Op::RoundEven,
             A::Fma => GlslStd450Op::Fma,
-            // The number wins over NaN.
-            A::Min => GlslStd450Op::NMin,
-            A::Max => GlslStd450Op::NMax,
             A::Isnan | A::Isinf | A::Copysign => return self.by_bits(op, scalar, args).map(Some),
             _ => return Ok(None),
         };
@@ -246,6 +248,7 @@ impl FnEmit<'_> {
         let magnitude = self.op(Op::BitwiseAnd, bits, &[number, magnitude]);
         let infinity = self.m.int_constant(width, infinity);
         Ok(match (op, rest) {
+            (A::Abs, _) => self.op(Op::Bitcast, ty, &[magnitude]),
             (A::Isnan, _) => self.op(Op::UGreaterThan, truth, &[magnitude, infinity]),
             (A::Isinf, _) => self.op(Op::IEqual, truth, &[magnitude, infinity]),
             (_, Some(&b)) => {

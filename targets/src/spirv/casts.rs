@@ -2,8 +2,8 @@
 
 use luisac_ast::types::Scalar;
 use luisac_xir::InstId;
-use luisac_xir::op::CastOp;
-use rspirv::spirv::Op;
+use luisac_xir::op::{ArithmeticOp as A, CastOp};
+use rspirv::spirv::{GlslStd450Op, Op};
 
 use super::function::FnEmit;
 use super::module::Id;
@@ -61,6 +61,8 @@ impl FnEmit<'_> {
                 let extends = from.is_signed() && to.bits() > from.bits();
                 self.op(if extends { Op::SConvert } else { Op::UConvert }, ty, &[v])
             }
+            (_, Scalar::F16) if from.is_int() => self.int_to_half(v, from)?,
+            (Scalar::F64, Scalar::F16) => self.double_to_half(v)?,
             _ if from.is_int() => {
                 let op = if from.is_signed() { Op::ConvertSToF } else { Op::ConvertUToF };
                 self.op(op, ty, &[v])
@@ -71,5 +73,42 @@ impl FnEmit<'_> {
             }
             _ => self.op(Op::FConvert, ty, &[v]),
         })
+    }
+
+    /// Beyond 2^17 every half is infinite, and below it a float is exact: so there is one rounding only.
+    fn int_to_half(&mut self, v: Id, from: Scalar) -> Emit<Id> {
+        let half = self.types.scalar(&mut self.m, Scalar::F16)?;
+        let mut v = v;
+        if from.bits() > 16 {
+            let limit = self.scalar_constant(from, 1 << 17)?;
+            v = self.scalar_operation(A::Min, from, &[v, limit])?;
+            if from.is_signed() {
+                let low = self.scalar_constant(from, (-(1i64 << 17)) as u64)?;
+                v = self.scalar_operation(A::Max, from, &[v, low])?;
+            }
+        }
+        let float = self.convert(v, from, Scalar::F32)?;
+        Ok(self.op(Op::FConvert, half, &[float]))
+    }
+
+    /// By way of a float that is rounded to odd: the last of its digits tells what was cut off, so the half is rounded once.
+    fn double_to_half(&mut self, v: Id) -> Emit<Id> {
+        let (word, truth) = (self.m.int(32), self.m.bool());
+        let half = self.types.scalar(&mut self.m, Scalar::F16)?;
+        let float = self.types.scalar(&mut self.m, Scalar::F32)?;
+        let double = self.types.scalar(&mut self.m, Scalar::F64)?;
+        let near = self.op(Op::FConvert, float, &[v]);
+        let back = self.op(Op::FConvert, double, &[near]);
+        let inexact = self.op(Op::FOrdNotEqual, truth, &[back, v]);
+        let sizes = [back, v].map(|x| self.glsl(GlslStd450Op::FAbs, double, &[x]));
+        let over = self.op(Op::FOrdGreaterThan, truth, &sizes);
+        let bits = self.op(Op::Bitcast, word, &[near]);
+        let (zero, one) = (self.m.u32(0), self.m.u32(1));
+        let excess = self.op(Op::Select, word, &[over, one, zero]);
+        let cut = self.op(Op::ISub, word, &[bits, excess]);
+        let odd = self.op(Op::BitwiseOr, word, &[cut, one]);
+        let bits = self.op(Op::Select, word, &[inexact, odd, bits]);
+        let float = self.op(Op::Bitcast, float, &[bits]);
+        Ok(self.op(Op::FConvert, half, &[float]))
     }
 }

@@ -151,8 +151,6 @@ fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
         | A::Trunc
         | A::Rint
         | A::Copysign => true,
-        // The number wins over NaN; the order of the zeros is open.
-        A::Min | A::Max => math == MathMode::Fast,
         A::Rsqrt | A::Exp2 => math == MathMode::Fast && scalar == Scalar::F32,
         A::Fma => math == MathMode::Fast && scalar != Scalar::F16,
         _ => false,
@@ -204,8 +202,8 @@ fn with_log<'a>(
     let (formats, has_log) = (logged.formats, logged.has_log);
     let mut lowered = logged.module.into_owned();
     let structure = match options.opt_level {
-        OptLevel::O0 => "lower_edge_cases,restructure_cfg",
-        _ => "lower_edge_cases,restructure_cfg,mem2reg,dce",
+        OptLevel::O0 => "lower_edge_cases{fast_math=false},restructure_cfg",
+        _ => "lower_edge_cases{fast_math=false},restructure_cfg,mem2reg,dce",
     };
     run(structure, &mut lowered)?;
     let kernel = kernel_of(&lowered);
