@@ -3,7 +3,7 @@
 use luisac_ast::types::Scalar;
 use luisac_xir::InstId;
 use luisac_xir::op::{ArithmeticOp as A, CastOp};
-use rspirv::spirv::{GlslStd450Op, Op};
+use rspirv::spirv::{Decoration, GlslStd450Op, Op};
 
 use super::function::FnEmit;
 use super::module::Id;
@@ -71,8 +71,15 @@ impl FnEmit<'_> {
                 let op = if to.is_signed() { Op::ConvertFToS } else { Op::ConvertFToU };
                 self.op(op, ty, &[v])
             }
-            _ => self.op(Op::FConvert, ty, &[v]),
+            _ => self.float_width(ty, v),
         })
+    }
+
+    /// A float of another width. Drivers undo a conversion that is undone again, and the rounding with it, unless told not to.
+    fn float_width(&mut self, ty: Id, v: Id) -> Id {
+        let id = self.op(Op::FConvert, ty, &[v]);
+        self.m.decorate(id, Decoration::NoContraction, &[]);
+        id
     }
 
     /// Beyond 2^17 every half is infinite, and below it a float is exact: so there is one rounding only.
@@ -88,7 +95,7 @@ impl FnEmit<'_> {
             }
         }
         let float = self.convert(v, from, Scalar::F32)?;
-        Ok(self.op(Op::FConvert, half, &[float]))
+        Ok(self.float_width(half, float))
     }
 
     /// By way of a float that is rounded to odd: the last of its digits tells what was cut off, so the half is rounded once.
@@ -97,8 +104,8 @@ impl FnEmit<'_> {
         let half = self.types.scalar(&mut self.m, Scalar::F16)?;
         let float = self.types.scalar(&mut self.m, Scalar::F32)?;
         let double = self.types.scalar(&mut self.m, Scalar::F64)?;
-        let near = self.op(Op::FConvert, float, &[v]);
-        let back = self.op(Op::FConvert, double, &[near]);
+        let near = self.float_width(float, v);
+        let back = self.float_width(double, near);
         let inexact = self.op(Op::FOrdNotEqual, truth, &[back, v]);
         let sizes = [back, v].map(|x| self.glsl(GlslStd450Op::FAbs, double, &[x]));
         let over = self.op(Op::FOrdGreaterThan, truth, &sizes);
@@ -109,6 +116,6 @@ impl FnEmit<'_> {
         let odd = self.op(Op::BitwiseOr, word, &[cut, one]);
         let bits = self.op(Op::Select, word, &[inexact, odd, bits]);
         let float = self.op(Op::Bitcast, float, &[bits]);
-        Ok(self.op(Op::FConvert, half, &[float]))
+        Ok(self.float_width(half, float))
     }
 }

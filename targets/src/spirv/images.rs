@@ -6,7 +6,7 @@
 use luisac_ast::types::{Scalar, TypeId};
 use luisac_xir::op::ResourceQueryOp as Q;
 use luisac_xir::{InstId, Op as X, ValueId};
-use rspirv::spirv::{Capability, Decoration, ImageOperands, Op, StorageClass};
+use rspirv::spirv::{Capability, Decoration, GlslStd450Op, ImageOperands, Op, StorageClass};
 
 use super::function::FnEmit;
 use super::module::Id;
@@ -279,13 +279,37 @@ impl FnEmit<'_> {
             [at, level] => operands.extend([at, ImageOperands::LOD.bits(), level]),
             [at, dx, dy] => operands.extend([at, ImageOperands::GRAD.bits(), dx, dy]),
             [at, dx, dy, least] => {
-                self.m.capability(Capability::MinLod);
-                let set = ImageOperands::GRAD | ImageOperands::MIN_LOD;
-                operands.extend([at, set.bits(), dx, dy, least]);
+                let by_level = [sampled, at, ImageOperands::LOD.bits(), least];
+                let by_level = self.op(Op::ImageSampleExplicitLod, four, &by_level);
+                let by_slope = [sampled, at, ImageOperands::GRAD.bits(), dx, dy];
+                let by_slope = self.op(Op::ImageSampleExplicitLod, four, &by_slope);
+                let finer = self.is_finer(image, dx, dy, least)?;
+                let truth = self.m.bool();
+                let wide = self.m.vector(truth, 4);
+                let every = self.op(Op::CompositeConstruct, wide, &[finer; 4]);
+                return Ok(self.op(Op::Select, four, &[every, by_level, by_slope]));
             }
             _ => return Err(refused(X::ResourceQuery(op))),
         }
         Ok(self.op(Op::ImageSampleExplicitLod, four, &operands))
+    }
+
+    /// Whether the level that gradients ask for is below the least one that is allowed: few devices clamp that themselves.
+    fn is_finer(&mut self, image: Image, dx: Id, dy: Id, least: Id) -> Emit<Id> {
+        let (truth, float) = (self.m.bool(), self.types.scalar(&mut self.m, Scalar::F32)?);
+        let floats = self.m.vector(float, image.dim);
+        let size = self.size_of(image, None);
+        let size = self.op(Op::ConvertUToF, floats, &[size]);
+        let mut squares = [0; 2];
+        for (square, slope) in squares.iter_mut().zip([dx, dy]) {
+            let texels = self.op(Op::FMul, floats, &[slope, size]);
+            *square = self.op(Op::Dot, float, &[texels, texels]);
+        }
+        let longest = self.glsl(GlslStd450Op::FMax, float, &squares);
+        // 2 log2(length) < 2 least
+        let level = self.glsl(GlslStd450Op::Log2, float, &[longest]);
+        let least = self.op(Op::FAdd, float, &[least, least]);
+        Ok(self.op(Op::FOrdLessThan, truth, &[level, least]))
     }
 
     /// `filter * 4 + address`, and whether it is known now.
