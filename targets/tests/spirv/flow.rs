@@ -1,11 +1,11 @@
-//! Control flow that is easily got wrong: valid, with the phis that it needs, at every level and version.
+//! Control flow that is easily got wrong: valid, with the phis that it needs, at each level.
 
 use luisac_targets::OptLevel;
 use luisac_xir::text;
 
 use crate::support::{Outcome, compile, has_judge, judge};
 
-/// The text of a kernel with this body, judged at every level and version; the one of `-O2`.
+/// The text of a kernel with this body, judged at each level with another version; the one of `-O2`.
 #[track_caller]
 fn kernel(body: &str) -> String {
     let source = format!(
@@ -14,20 +14,24 @@ fn kernel(body: &str) -> String {
     let module = text::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"));
     let kernel = module.kernels().next().expect("a kernel");
     let mut shown = String::new();
-    for detail in ["1.3", "1.4", "1.5", "1.6"] {
-        for level in [OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3] {
-            match compile(&module, kernel, detail, |o| o.opt_level = level) {
-                Outcome::Compiled(artifact) => {
-                    if has_judge() {
-                        let told = judge(&artifact.code, detail);
-                        assert_eq!(told, None, "{level:?}\n{}", artifact.texts[0].text);
-                    }
-                    if level == OptLevel::O2 {
-                        shown.clone_from(&artifact.texts[0].text);
-                    }
+    let pairs = [
+        ("1.3", OptLevel::O0),
+        ("1.4", OptLevel::O1),
+        ("1.5", OptLevel::O2),
+        ("1.6", OptLevel::O3),
+    ];
+    for (detail, level) in pairs {
+        match compile(&module, kernel, detail, |o| o.opt_level = level) {
+            Outcome::Compiled(artifact) => {
+                if has_judge() {
+                    let told = judge(&artifact.code, detail);
+                    assert_eq!(told, None, "{level:?}\n{}", artifact.texts[0].text);
                 }
-                Outcome::Refused(e) => panic!("{detail} {level:?}: {e}"),
+                if level == OptLevel::O2 {
+                    shown.clone_from(&artifact.texts[0].text);
+                }
             }
+            Outcome::Refused(e) => panic!("{detail} {level:?}: {e}"),
         }
     }
     shown
@@ -136,7 +140,7 @@ b2:
   %6: bool = arithmetic binary_greater %5, %1
   if %6, then b3, else b4, merge b5
 b3:
-  store %3, true
+  store %3, bool true
   break b6
 b4:
   br b5
