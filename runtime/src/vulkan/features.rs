@@ -83,7 +83,7 @@ impl Features {
             shader_storage_image_extended_formats, shader_storage_image_read_without_format,
             shader_storage_image_write_without_format, shader_uniform_buffer_array_dynamic_indexing,
             shader_sampled_image_array_dynamic_indexing, shader_storage_buffer_array_dynamic_indexing,
-            shader_storage_image_array_dynamic_indexing, shader_resource_min_lod);
+            shader_storage_image_array_dynamic_indexing);
         copy!(self.v11, on.v11;
             storage_buffer16_bit_access, uniform_and_storage_buffer16_bit_access,
             variable_pointers, variable_pointers_storage_buffer);
@@ -215,7 +215,6 @@ impl Features {
             (cap::STORAGE_ARRAY_DYNAMIC, any(&[c.shader_storage_buffer_array_dynamic_indexing])),
             (cap::IMAGE_ARRAY_DYNAMIC, any(&[c.shader_storage_image_array_dynamic_indexing])),
             (cap::EXTENDED_FORMATS, any(&[c.shader_storage_image_extended_formats])),
-            (cap::MIN_LOD, any(&[c.shader_resource_min_lod])),
             (cap::READ_WITHOUT_FORMAT, any(&[c.shader_storage_image_read_without_format])),
             (cap::WRITE_WITHOUT_FORMAT, any(&[c.shader_storage_image_write_without_format])),
             (cap::GROUP, lanes(S::BASIC)),
@@ -347,7 +346,6 @@ capabilities! {
     MIN_LOD = 42, "MinLod";
     INT8 = 39, "Int8";
     EXTENDED_FORMATS = 49, "StorageImageExtendedFormats";
-    MIN_LOD = 42, "MinLod";
     READ_WITHOUT_FORMAT = 55, "StorageImageReadWithoutFormat";
     WRITE_WITHOUT_FORMAT = 56, "StorageImageWriteWithoutFormat";
     GROUP = 61, "GroupNonUniform";
