@@ -147,7 +147,7 @@ mod with_s3 {
             "{}",
             baked.outcome.stderr
         );
-        assert_eq!(server.objects.lock().unwrap().len(), 8);
+        assert_eq!(server.objects.lock().unwrap().len(), 8, "{}", baked.outcome.stderr);
         let baked = bake(&there, &server);
         assert_eq!(
             (baked.outcome.code, baked.counts()),
