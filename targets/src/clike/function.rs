@@ -595,11 +595,11 @@ impl<'e, 'a> FnEmit<'e, 'a> {
                     classes.push(Class::Value);
                     texts.push(self.value(arg)?);
                 }
-                ArgumentKind::Resource => {
+                kind if kind == ArgumentKind::Resource || self.cx.types.is_custom(formal.ty) => {
                     let need = needs.arguments.get(i).copied().unwrap_or_default();
                     classes.push(self.pass_resource(arg, need, &mut texts)?);
                 }
-                ArgumentKind::Reference => {
+                _ => {
                     let class = self.pass_reference(i, &places, &mut texts)?;
                     classes.push(class);
                 }
@@ -612,7 +612,8 @@ impl<'e, 'a> FnEmit<'e, 'a> {
     fn reference_places(&mut self, args: &[ValueId]) -> Emit<Vec<Option<Path>>> {
         let mut places = Vec::with_capacity(args.len());
         for &arg in args {
-            if !self.func.is_lvalue(arg) {
+            let is_custom = self.cx.types.is_custom(self.func.value_type(arg));
+            if !self.func.is_lvalue(arg) || is_custom {
                 places.push(None);
                 continue;
             }

@@ -6,7 +6,7 @@
 //! variable is passed once, or is global, and the indices of the path are passed as values. So names of the same memory stay that.
 
 use luisac_ast::types::TypeId;
-use luisac_xir::op::{ResourceQueryOp, SpecialRegister, ThreadGroupOp};
+use luisac_xir::op::{ResourceQueryOp, ResourceWriteOp, SpecialRegister, ThreadGroupOp};
 use luisac_xir::{Function, FunctionId, Imm, InstId, Module, Op, ValueDef, ValueId};
 use rustc_hash::FxHashMap;
 
@@ -150,6 +150,10 @@ fn direct(op: Op, position: usize, checked: bool) -> Need {
         _ if position > 0 => reads,
         op if checked && op.sub_name().is_some_and(|n| n.starts_with("bindless")) => {
             Need { size: true, ..reads }
+        }
+        // The first record of the kernel takes the place of the size.
+        Op::ResourceWrite(ResourceWriteOp::IndirectDispatchSetKernel) => {
+            Need { writes: true, size: true, ..Need::default() }
         }
         Op::ResourceWrite(_) | Op::Store => Need { writes: true, ..Need::default() },
         Op::Atomic(_) => Need { writes: true, ..reads },

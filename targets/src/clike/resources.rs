@@ -241,7 +241,53 @@ impl FnEmit<'_, '_> {
                 self.settle()?;
                 msl::address_store(self, &address, ty, value)
             }
+            (W::IndirectDispatchSetCount, &[buffer, count]) => {
+                let handle = self.resource(buffer)?.handle;
+                let count = self.value(count)?;
+                let count = Expr::call("uint", &[count]).text;
+                self.settle()?;
+                self.lines.push(match self.cx.language {
+                    Language::Hlsl => format!("{handle}.Store(0u, {count});"),
+                    Language::Msl => {
+                        format!("*reinterpret_cast<device uint*>({handle}) = {count};")
+                    }
+                });
+                Ok(())
+            }
+            (W::IndirectDispatchSetKernel, &[buffer, index, block, size, kernel]) => {
+                let resource = self.resource(buffer)?;
+                let parts = self.values(&[index, block, size, kernel])?;
+                self.settle()?;
+                self.indirect_record(&resource, &parts);
+                Ok(())
+            }
             _ => Err(self.refused(Op::ResourceWrite(op))),
+        }
+    }
+
+    /// A record of an indirect dispatch buffer: block and dispatch size, kernel id.
+    fn indirect_record(&mut self, buffer: &Resource, parts: &[Expr]) {
+        let [index, block, size, kernel] = parts else { return };
+        let record = self.names.fresh("record", "record");
+        let (handle, first) = (&buffer.handle, &buffer.size);
+        let number = format!("(uint({first}) + uint({}))", index.text);
+        let words = [
+            format!("uint4({}, 0u)", block.text),
+            format!("uint4({}, uint({}))", size.text, kernel.text),
+        ];
+        match self.cx.language {
+            Language::Hlsl => {
+                self.lines.push(format!("const uint {record} = 16u + 32u * {number};"));
+                self.lines.push(format!("{handle}.Store4({record}, {});", words[0]));
+                self.lines.push(format!("{handle}.Store4({record} + 16u, {});", words[1]));
+            }
+            Language::Msl => {
+                self.lines.push(format!(
+                    "device uint4* {record} = reinterpret_cast<device uint4*>({handle}) + 1u + 2u * {number};"
+                ));
+                self.lines.push(format!("{record}[0] = {};", words[0]));
+                self.lines.push(format!("{record}[1] = {};", words[1]));
+            }
         }
     }
 
