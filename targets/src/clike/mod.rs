@@ -91,7 +91,10 @@ fn supports(language: Language, op: Op) -> Support {
             | ResourceReadOp::BindlessTexture3dReadLevel,
         )
         | Op::ResourceWrite(
-            ResourceWriteOp::BindlessBufferWrite | ResourceWriteOp::BindlessByteBufferWrite,
+            ResourceWriteOp::BindlessBufferWrite
+            | ResourceWriteOp::BindlessByteBufferWrite
+            | ResourceWriteOp::IndirectDispatchSetKernel
+            | ResourceWriteOp::IndirectDispatchSetCount,
         ) => Support::Native,
         Op::ResourceQuery(
             ResourceQueryOp::BufferDeviceAddress | ResourceQueryOp::BindlessBufferDeviceAddress,

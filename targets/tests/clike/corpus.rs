@@ -27,7 +27,6 @@ fn kernels(folder: &Path) -> Vec<PathBuf> {
 const REASONS: &[&str] = &[
     "`ray_tracing_",
     "`ray_query",
-    "`indirect_dispatch_",
     "`raster_",
     "device_address`",
     "`bindless_buffer_type`",
