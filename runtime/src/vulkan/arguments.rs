@@ -35,6 +35,8 @@ pub enum Arg<'a> {
     Level(&'a Image, u32),
     /// A bindless array.
     BindlessArray(&'a BindlessArray),
+    /// An indirect dispatch buffer with room for so many dispatches.
+    Indirect(&'a Buffer, u32),
 }
 
 impl Arg<'_> {
@@ -44,6 +46,7 @@ impl Arg<'_> {
             Self::Buffer(_) | Self::View(..) => "a buffer",
             Self::Image(_) | Self::Level(..) => "an image",
             Self::BindlessArray(_) => "a bindless array",
+            Self::Indirect(..) => "an indirect dispatch buffer",
         }
     }
 }
@@ -174,15 +177,18 @@ impl kernel::Inner {
                 Err(VulkanError::UnsupportedArgument { index, kind: "an acceleration structure" }
                     .into())
             }
-            (ArgumentKind::IndirectDispatch, _) => {
-                Err(VulkanError::UnsupportedArgument { index, kind: "an indirect dispatch buffer" }
-                    .into())
+            (ArgumentKind::IndirectDispatch, Arg::Indirect(buffer, capacity)) => {
+                let mut bound = self.bind_buffer(index, argument, buffer, 0..buffer.len())?;
+                // The second word is `u32 offset, u32 capacity`.
+                bound.words[1] = u64::from(*capacity) << 32;
+                Ok(bound)
             }
             (kind, given) => {
                 let name = match kind {
                     ArgumentKind::Value => "a value",
                     ArgumentKind::Buffer => "a buffer",
                     ArgumentKind::Image => "an image",
+                    ArgumentKind::IndirectDispatch => "an indirect dispatch buffer",
                     _ => "a bindless array",
                 };
                 let expected = format!("{name} (`{}`)", argument.ty);

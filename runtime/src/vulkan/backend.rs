@@ -84,7 +84,7 @@ impl Backend for Vulkan {
         let launch = |command: &Command| match command {
             Command::Dispatch { kernel, arguments, .. } => {
                 let kernel: &Kernel = own(&kernel.0.raw)?;
-                let arguments = arguments.iter().enumerate().map(as_arg);
+                let arguments = arguments.iter().map(as_arg);
                 let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
                 Ok(Some(Mutex::new(kernel.bind(&arguments)?)))
             }
@@ -109,15 +109,14 @@ impl Backend for Vulkan {
 }
 
 /// An argument as the plain layer takes it.
-fn as_arg((index, argument): (usize, &Argument)) -> Result<Arg<'_>, RuntimeError> {
+fn as_arg(argument: &Argument) -> Result<Arg<'_>, RuntimeError> {
     Ok(match &argument.0 {
         Given::Value(bytes, _) => Arg::Value(bytes),
         Given::Buffer(view, _) => Arg::View(own(&view.memory.raw)?, view.start..view.end()),
         Given::Image(level) => Arg::Level(own(&level.memory.raw)?, level.level),
         Given::Bindless(array) => Arg::BindlessArray(own(&array.raw)?),
-        Given::Indirect(_) => {
-            let kind = argument.0.name();
-            return Err(VulkanError::UnsupportedArgument { index, kind }.into());
+        Given::Indirect(buffer) => {
+            Arg::Indirect(own(&buffer.view().memory.raw)?, buffer.capacity())
         }
     })
 }
