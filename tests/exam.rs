@@ -53,7 +53,7 @@ fn has_vulkan() -> bool {
     found
 }
 
-/// What software devices do not hold, and why: `luisac run` says so with a code, or the result is wrong there.
+/// What llvmpipe does not do right, and why.
 const KNOWN_ON_VULKAN: &[(&str, &str)] = &[
     ("big_constant", "llvmpipe takes minutes to compile a constant of 16,384 numbers"),
     (

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use luisac_artifact::{DeviceProfile, Metadata};
 
-use super::{Arg, BindlessArray, Buffer, Device, Image, Kernel, Launch, VulkanError};
+use super::{Arg, BindlessArray, Buffer, Device, Image, Kernel, Launch};
 use crate::{
     Argument, ImageLevel, ImageShape, Output, RuntimeError,
     argument::Given,
