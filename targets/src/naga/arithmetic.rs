@@ -166,6 +166,12 @@ impl FnEmit<'_> {
         if from == to {
             return Ok(value);
         }
+        let value = match (from, to) {
+            (Scalar::F32, Scalar::F64) if self.types.is_scalar(ty) => {
+                self.rounded(value, TypeId::F32)
+            }
+            _ => value,
+        };
         let (Some(source), Some(target)) = (register(from), register(to)) else {
             return Err(self.internal("a conversion of a type without a form"));
         };
@@ -236,8 +242,9 @@ impl FnEmit<'_> {
 
     /// A single whose last bit is set if the double was not one, so that it can be rounded again.
     fn to_odd(&mut self, value: Val) -> Val {
+        let near = self.body.convert(value, ScalarKind::Float, 4);
+        let near = self.rounded(near, TypeId::F32);
         let b = &mut self.body;
-        let near = b.convert(value, ScalarKind::Float, 4);
         let back = b.convert(near, ScalarKind::Float, 8);
         let bits = b.bitcast(near, ScalarKind::Uint);
         let last = b.and_const(bits, 1);

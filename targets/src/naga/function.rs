@@ -258,7 +258,7 @@ impl<'a> FnEmit<'a> {
     fn make_zero(&mut self) -> Emit<()> {
         let func = self.func;
         let mut insts = func.blocks().flat_map(|b| func.insts(b));
-        if !insts.any(|inst| self.must_round(inst)) {
+        if !insts.any(|inst| self.must_round(inst) || self.rounds_twice(inst)) {
             return Ok(());
         }
         let size = TypeId::vector(Scalar::U32, 3);
@@ -289,6 +289,17 @@ impl<'a> FnEmit<'a> {
             is_sum(user) && func.args(user).iter().any(|a| func.args(inst).contains(a))
         };
         self.precise || is_sum(inst) && func.uses(result).any(|(user, _)| shares(user))
+    }
+
+    /// Whether a conversion takes up a rounded value, which a compiler could replace by the one that was rounded.
+    fn rounds_twice(&self, inst: InstId) -> bool {
+        let func = self.func;
+        let scalar = |ty| self.types.scalar_of(ty);
+        func.op(inst) == Op::Cast(CastOp::Static)
+            && matches!(
+                (scalar(func.value_type(func.arg(inst, 0))), scalar(func.inst(inst).ty)),
+                (Some(Scalar::F32), Some(Scalar::F64)) | (Some(Scalar::F64), Some(Scalar::F16))
+            )
     }
 
     /// The same float, of which a compiler knows no more than its bits.
