@@ -135,7 +135,7 @@ impl Job<'_> {
 
     fn outputs(&self, input: &Input) -> Result<Vec<Output>, Diagnostics> {
         let mut outputs = Vec::new();
-        if let Some(known) = self.from_cache(input) {
+        if let Some(known) = self.cached(input) {
             return Ok(known);
         }
         if self.command.emit.contains(&Emit::Ast) {
@@ -279,7 +279,7 @@ impl Job<'_> {
     }
 
     /// The artifacts of an input, if the cache holds them for every target.
-    fn from_cache(&self, input: &Input) -> Option<Vec<Output>> {
+    fn cached(&self, input: &Input) -> Option<Vec<Output>> {
         let mut outputs = Vec::new();
         if self.targets.is_empty() || self.command.cache == "off" {
             return None;

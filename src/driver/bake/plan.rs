@@ -279,10 +279,13 @@ fn expand(word: &Placed, folder: &Path) -> Result<Vec<(PathBuf, bool)>, PlanErro
     Ok(files)
 }
 
+/// Arguments with their values.
+type Row = Vec<(String, String)>;
+
 /// The combinations of the manifest, ready to be asked for a file.
 struct Combinations<'a> {
     folder: &'a Path,
-    all: Vec<(glob::Pattern, Vec<Vec<(String, String)>>, &'a Permute)>,
+    all: Vec<(glob::Pattern, Vec<Row>, &'a Permute)>,
 }
 
 impl<'a> Combinations<'a> {
@@ -304,7 +307,7 @@ impl<'a> Combinations<'a> {
 
     /// The options of each combination of a file; what was recorded alone, if there are none.
     fn of(&self, file: &Path, base: &CodeOptions) -> Vec<Arc<CodeOptions>> {
-        let mut rows: BTreeSet<Vec<(String, String)>> = BTreeSet::new();
+        let mut rows: BTreeSet<Row> = BTreeSet::new();
         let matching: Vec<_> =
             self.all.iter().filter(|(p, ..)| matches(p, file, self.folder)).collect();
         if matching.is_empty() || matching.iter().any(|(_, _, permute)| permute.plain) {
