@@ -150,7 +150,7 @@ impl FnEmit<'_> {
                 };
                 let (expected, desired) = (self.bits(v, scalar)?, self.bits(desired, scalar)?);
                 let old = self.compare_exchange(cell, expected, desired)?;
-                return self.from_bits(old, scalar);
+                return self.number_of(old, scalar);
             }
             AtomicOp::Exchange => Op::AtomicExchange,
             _ if scalar.is_float() => return self.exchange_loop(op, cell, scalar, operands),
@@ -168,7 +168,7 @@ impl FnEmit<'_> {
         let ty = self.types.scalar(&mut self.m, integer_of(cell.bits))?;
         let (scope, relaxed) = (self.m.u32(cell.scope as u32), self.m.u32(0));
         let old = self.op(instruction, ty, &[cell.pointer, scope, relaxed, bits]);
-        self.from_bits(old, scalar)
+        self.number_of(old, scalar)
     }
 
     fn compare_exchange(&mut self, cell: Cell, expected: Id, desired: Id) -> Emit<Id> {
@@ -187,7 +187,7 @@ impl FnEmit<'_> {
         Ok(self.op(Op::Bitcast, ty, &[v]))
     }
 
-    fn from_bits(&mut self, bits: Id, scalar: Scalar) -> Emit<Id> {
+    fn number_of(&mut self, bits: Id, scalar: Scalar) -> Emit<Id> {
         if !scalar.is_float() {
             return Ok(bits);
         }
@@ -233,12 +233,12 @@ impl FnEmit<'_> {
 
     /// The number in a cell.
     fn unpack(&mut self, held: Id, cell: Cell, scalar: Scalar) -> Emit<Id> {
-        let Some(shift) = cell.shift else { return self.from_bits(held, scalar) };
+        let Some(shift) = cell.shift else { return self.number_of(held, scalar) };
         let word = self.m.int(32);
         let narrow = self.types.scalar(&mut self.m, integer_of(scalar.bits()))?;
         let low = self.op(Op::ShiftRightLogical, word, &[held, shift]);
         let low = self.op(Op::UConvert, narrow, &[low]);
-        self.from_bits(low, scalar)
+        self.number_of(low, scalar)
     }
 
     /// The content of a cell with its number replaced.
@@ -292,7 +292,7 @@ impl FnEmit<'_> {
         // Equal operands differ in the sign of zero at most.
         let join = if largest { Op::BitwiseAnd } else { Op::BitwiseOr };
         let joined = self.op(join, integer, &[x, y]);
-        let joined = self.from_bits(joined, scalar)?;
+        let joined = self.number_of(joined, scalar)?;
         let equal = self.op(Op::FOrdEqual, truth, &[a, b]);
         let order = if largest { Op::FOrdGreaterThan } else { Op::FOrdLessThan };
         let wins = self.op(order, truth, &[a, b]);

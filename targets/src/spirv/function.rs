@@ -201,17 +201,14 @@ impl<'a> FnEmit<'a> {
                 break;
             }
             self.mark_line(inst);
-            self.instruction(block, inst).map_err(|e| self.at(e, inst))?;
+            self.instruction(block, inst).map_err(|e| self.named(e))?;
         }
         Ok(())
     }
 
-    /// Adds function and place to an error that has none.
-    fn at(&self, mut error: Box<Diagnostic>, inst: InstId) -> Box<Diagnostic> {
-        if error.function.is_none() {
-            *error = error.in_function(self.func.name.clone());
-        }
-        let _ = inst;
+    /// Adds the function to an error that has none.
+    fn named(&self, mut error: Box<Diagnostic>) -> Box<Diagnostic> {
+        error.function.get_or_insert_with(|| self.func.name.clone());
         error
     }
 

@@ -78,7 +78,7 @@ impl FnEmit<'_> {
         let mut parts = Vec::with_capacity(dim as usize);
         for i in 0..dim {
             let part = self.component(id, ty, i)?;
-            parts.push(self.to_word(part, scalar)?);
+            parts.push(self.word_of(part, scalar)?);
         }
         let word = self.m.int(32);
         let words = self.m.vector(word, dim);

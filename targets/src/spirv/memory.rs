@@ -131,11 +131,11 @@ impl FnEmit<'_> {
     pub fn index(&mut self, value: ValueId) -> Emit<Id> {
         let scalar = self.scalar_of(value)?;
         let id = self.value(value)?;
-        self.to_word(id, scalar)
+        self.word_of(id, scalar)
     }
 
     /// An integer as 32 bits.
-    pub fn to_word(&mut self, id: Id, scalar: Scalar) -> Emit<Id> {
+    pub fn word_of(&mut self, id: Id, scalar: Scalar) -> Emit<Id> {
         let word = self.m.int(32);
         Ok(match (scalar.bits(), scalar.is_signed()) {
             (32, _) => id,

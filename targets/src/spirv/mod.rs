@@ -19,8 +19,6 @@ mod module;
 mod plan;
 mod raw;
 mod resources;
-#[cfg(test)]
-mod tests;
 mod types;
 mod waves;
 
