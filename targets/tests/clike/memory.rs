@@ -138,6 +138,27 @@ b0:
     }
 }
 
+/// HLSL takes doubles where floats are asked for, and says nothing.
+#[test]
+fn doubles_are_never_made_floats() {
+    let source = "module;
+kernel @k block(1, 1, 1) (%0: resource buffer<vector<f64, 2>>) {
+b0:
+  %1: vector<f64, 2> = resource_read buffer_read %0, u32 0
+  %2: vector<f64, 2> = arithmetic sqrt %1
+  %3: vector<f64, 2> = arithmetic floor %2
+  resource_write buffer_write %0, u32 1, %3
+  return
+}
+";
+    let text = text(source, "hlsl", MathMode::Precise);
+    assert!(text.contains("double lc_sqrt(double x) {"), "{text}");
+    assert!(text.contains("double2 lc_sqrt(double2 v) {"), "{text}");
+    for function in [" sqrt(", " floor(", "= sqrt(", "= floor("] {
+        assert!(!text.contains(function), "{function}: {text}");
+    }
+}
+
 #[test]
 fn what_a_language_lacks_is_refused_by_name() {
     let double = "module;
