@@ -49,7 +49,7 @@ impl FnEmit<'_, '_> {
         }
         let wide = self.as_unsigned(scalar, ty, a);
         let made = Expr::unary("-", &wide);
-        self.from_unsigned(scalar, ty, made)
+        self.wrapped(scalar, ty, made)
     }
 
     #[allow(clippy::too_many_arguments, reason = "an operator and its operands")]
@@ -67,7 +67,7 @@ impl FnEmit<'_, '_> {
             A::BinaryAdd | A::BinarySub | A::BinaryMul if scalar.is_int() => {
                 // Signed overflow is undefined in both languages.
                 let (a, b) = (self.as_unsigned(scalar, ty, a), self.as_unsigned(scalar, ty, b));
-                self.from_unsigned(scalar, ty, Expr::binary(symbol, prec, &a, &b))
+                self.wrapped(scalar, ty, Expr::binary(symbol, prec, &a, &b))
             }
             A::BinaryAdd | A::BinarySub | A::BinaryMul | A::BinaryDiv if scalar.is_float() => {
                 Expr { rounds: true, ..Expr::binary(symbol, prec, a, b) }
@@ -85,7 +85,7 @@ impl FnEmit<'_, '_> {
             }
             A::BinaryShiftLeft => {
                 let a = self.as_unsigned(scalar, ty, a);
-                self.from_unsigned(scalar, ty, Expr::binary(symbol, prec, &a, b))
+                self.wrapped(scalar, ty, Expr::binary(symbol, prec, &a, b))
             }
             A::BinaryShiftRight => {
                 let made = Expr::binary(symbol, prec, a, b);
@@ -134,7 +134,7 @@ impl FnEmit<'_, '_> {
     }
 
     /// Back from [`Self::as_unsigned`].
-    pub fn from_unsigned(&self, scalar: Scalar, ty: TypeId, a: Expr) -> Expr {
+    pub fn wrapped(&self, scalar: Scalar, ty: TypeId, a: Expr) -> Expr {
         if self.cx.language.is_widened(scalar) {
             return self.narrowed(scalar, ty, a);
         }

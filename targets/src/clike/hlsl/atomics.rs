@@ -158,7 +158,7 @@ fn direct(
     {
         let ty = TypeId::scalar(scalar);
         let wide = f.as_unsigned(scalar, ty, first);
-        texts[0] = f.from_unsigned(scalar, ty, Expr::unary("-", &wide)).text;
+        texts[0] = f.wrapped(scalar, ty, Expr::unary("-", &wide)).text;
     }
     let unused = f.func.result(inst).is_none_or(|r| !f.func.has_uses(r));
     let mut list: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -304,7 +304,7 @@ fn next(
             return Expr::binary(symbol, prec, &old, first).text;
         }
         let (a, b) = (f.as_unsigned(scalar, ty, &old), f.as_unsigned(scalar, ty, first));
-        f.from_unsigned(scalar, ty, Expr::binary(symbol, prec, &a, &b)).text
+        f.wrapped(scalar, ty, Expr::binary(symbol, prec, &a, &b)).text
     };
     match op {
         AtomicOp::Exchange => first.text.clone(),

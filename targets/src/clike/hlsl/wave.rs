@@ -109,7 +109,7 @@ fn number(f: &mut FnEmit<'_, '_>, name: &str, scalar: Scalar, ty: TypeId, v: &Ex
         return Expr::call(name, std::slice::from_ref(v));
     }
     let wide = f.as_unsigned(scalar, ty, v);
-    f.from_unsigned(scalar, ty, Expr::call(name, &[wide]))
+    f.wrapped(scalar, ty, Expr::call(name, &[wide]))
 }
 
 fn bits(f: &mut FnEmit<'_, '_>, op: G, scalar: Scalar, ty: TypeId, v: &Expr) -> Expr {
@@ -132,7 +132,7 @@ fn bits(f: &mut FnEmit<'_, '_>, op: G, scalar: Scalar, ty: TypeId, v: &Expr) -> 
         return Expr::call(&f.cx.type_name(ty), &[Expr::call(name, &[wide])]);
     }
     let wide = f.as_unsigned(scalar, ty, v);
-    f.from_unsigned(scalar, ty, Expr::call(name, &[wide]))
+    f.wrapped(scalar, ty, Expr::call(name, &[wide]))
 }
 
 /// The least or greatest. Floats are compared by keys in the order of integers, in which NaN comes last.

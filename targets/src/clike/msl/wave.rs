@@ -120,7 +120,7 @@ fn wave(f: &mut FnEmit<'_, '_>, op: G, ty: TypeId, args: &[Expr]) -> Option<Expr
         }
         (G::WarpActiveMin, [v]) => extreme(f, true, scalar, ty, v),
         (G::WarpActiveMax, [v]) => extreme(f, false, scalar, ty, v),
-        (G::WarpReadFirstActiveLane, [v]) => parts(f, ty, v, |f, part| first(f, part)),
+        (G::WarpReadFirstActiveLane, [v]) => parts(f, ty, v, first),
         (G::WarpReadLane, [v, from]) => read_lane(f, ty, v, from, &lane),
         _ => return None,
     })
