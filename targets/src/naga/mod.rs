@@ -291,6 +291,9 @@ fn emit_here(
     };
     let precise = options.math == MathMode::Precise;
     let written = build(&plan, uses.atomic_shared, precise, &mut metadata)?;
+    if language == Language::Glsl {
+        check_glsl(&metadata, func)?;
+    }
     let info = validate(&written, func)?;
     let text = write(language, &written, &info, &metadata.entry, func)?;
     Ok(Artifact { code: text.into_bytes(), extension, metadata, texts: Vec::new() })
@@ -518,6 +521,21 @@ fn write_glsl(
         .and_then(|mut writer| writer.write())
         .map_err(|e| refused_by_naga(func, &e.to_string()))?;
     Ok(text)
+}
+
+/// naga writes no GLSL for halves and integers of 64 bits.
+fn check_glsl(metadata: &Metadata, func: &Function) -> Emit<()> {
+    let names = [("shader-f16", "halves"), ("shader-int64", "integers of 64 bits")];
+    let Some((_, what)) =
+        names.iter().find(|(name, _)| metadata.features.iter().any(|f| f == name))
+    else {
+        return Ok(());
+    };
+    Err(Box::new(
+        Diagnostic::error(errors::UNSUPPORTED_TYPE, format!("the target `glsl` has no {what}"))
+            .in_function(func.name.clone())
+            .with_help("use narrower integers or `float`, or choose another target"),
+    ))
 }
 
 /// OpenGL has no sets: the bindings of set 0 stay, samplers are joined with their images.

@@ -107,13 +107,18 @@ fn prints_and_traps_go_to_the_log() {
     let trap = EmitOptions { bounds: BoundsMode::Trap, ..options(&super::Wgsl) };
     let source = kernel("print \"{}\", %3\nresource_write buffer_write %0, %3, u32 7");
     let text = compile(&super::Wgsl, &source, &trap).unwrap_or_else(|e| panic!("{e}")).0;
-    holds(&text, &["var<storage, read_write> log: array<atomic<u32>>", "atomicAdd(", "atomicOr("]);
+    holds(&text, &["var<storage, read_write> log_: array<atomic<u32>>", "atomicAdd(", "atomicOr("]);
 }
 
 #[test]
 fn what_is_refused_has_a_code() {
     let refused = |body: &str| compile(&super::Wgsl, &kernel(body), &options(&super::Wgsl)).err();
-    assert!(refused("%4: u64 = clock").is_some_and(|e| e.contains("clock")));
+    assert!(
+        refused(
+            "%4: u64 = clock\n%5: u32 = cast static_cast %4\nresource_write buffer_write %0, %3, %5"
+        )
+        .is_some_and(|e| e.contains("clock"))
+    );
     let deep = |depth: usize| {
         let mut body = String::new();
         for i in 0..depth {
