@@ -190,7 +190,7 @@ impl FnEmit<'_> {
                 }
             }
             _ if to == Scalar::F16 && self.types.is_scalar(ty) => {
-                return self.to_half(from, value);
+                return self.half_of(from, value);
             }
             _ => b.convert(value, target.kind, target.width),
         };
@@ -200,10 +200,10 @@ impl FnEmit<'_> {
 
 impl FnEmit<'_> {
     /// A half, rounded to nearest even whatever the driver does.
-    fn to_half(&mut self, from: Scalar, value: Val) -> Emit<Val> {
+    fn half_of(&mut self, from: Scalar, value: Val) -> Emit<Val> {
         let single = match from {
             Scalar::F32 => value,
-            Scalar::F64 => self.to_odd(value),
+            Scalar::F64 => self.single_to_odd(value),
             // What a single rounds is beyond the largest half.
             _ => self.body.convert(value, ScalarKind::Float, 4),
         };
@@ -241,7 +241,7 @@ impl FnEmit<'_> {
     }
 
     /// A single whose last bit is set if the double was not one, so that it can be rounded again.
-    fn to_odd(&mut self, value: Val) -> Val {
+    fn single_to_odd(&mut self, value: Val) -> Val {
         let near = self.body.convert(value, ScalarKind::Float, 4);
         let near = self.rounded(near, TypeId::F32);
         let b = &mut self.body;

@@ -84,6 +84,7 @@ enum Labels {
 }
 
 impl<'a> FnEmit<'a> {
+    #[allow(clippy::too_many_arguments, reason = "each is a part of its own")]
     pub fn new(
         types: &'a TypeTable,
         func: &'a Function,
