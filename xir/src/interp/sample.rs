@@ -141,7 +141,8 @@ fn level_of(shape: &Shape, sampler: Sampler, detail: Detail) -> (f32, Option<([f
     }
     let ratio = if short > 0.0 { long / short } else { MAX_ANISOTROPY };
     // Two gradients without end are equally long.
-    let ratio = if long > 0.0 { ratio.max(1.0).min(MAX_ANISOTROPY) } else { 1.0 };
+    let counts = long > 0.0 && !ratio.is_nan();
+    let ratio = if counts { ratio.clamp(1.0, MAX_ANISOTROPY) } else { 1.0 };
     let taps = ratio.ceil() as u32;
     (log2(long / ratio).max(least), (taps > 1).then_some((direction, taps)))
 }
