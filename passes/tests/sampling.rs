@@ -144,7 +144,7 @@ fn compare(source: Source, dimensions: u32, form: usize, codes: [u32; 2]) {
     let half = format!("%3, u32 {}", codes[1]);
     let ways = [constant.as_str(), "%3, %4", half.as_str()];
     for sampler in &ways[..if source == Source::Slot { 1 } else { 3 }] {
-        let before = kernel(source, dimensions, form, sampler, form % 2 == 0);
+        let before = kernel(source, dimensions, form, sampler, form.is_multiple_of(2));
         let mut after = before.clone();
         pipeline.run(&mut after, RunOptions::default()).expect("the pass runs");
         luisac_xir::verify::verify(&after).expect("it stays valid");
