@@ -9,6 +9,7 @@ mod log;
 mod metadata;
 mod options;
 mod support;
+mod support_page;
 mod usage;
 
 #[cfg(feature = "dxil")]
@@ -22,6 +23,7 @@ pub mod spirv;
 pub use errors::CODES;
 pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance, Source};
 pub use support::{Support, addressed_core, check_externals, compute_core};
+pub use support_page::support_page;
 pub use usage::{argument_usage, argument_uses};
 
 use luisac_artifact::metadata::{BoundsMode, MathMode};

@@ -16,7 +16,16 @@ use crate::{
     setup::{self, For},
 };
 
-const TARGETS: [&str; 4] = ["ptx:sm_75", "ptx:sm_90", "cpu:x86-64-v3", "cpu:aarch64-apple-darwin"];
+const TARGETS: [&str; 8] = [
+    "ptx:sm_75",
+    "ptx:sm_90",
+    "cpu:x86-64-v3",
+    "cpu:aarch64-apple-darwin",
+    "spirv",
+    "hlsl",
+    "msl",
+    "dxil",
+];
 
 /// What happened to the inputs, by a word or a diagnostic's code.
 type Counts = BTreeMap<String, Vec<String>>;

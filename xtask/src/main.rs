@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod demo;
 mod diff;
+mod docs;
 mod dxil;
 mod fixtures;
 mod lavapipe;
@@ -25,6 +26,7 @@ usage: cargo xtask COMMAND
   fixtures write the kernels of fixtures/ anew, with their pages and cases
   corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
   verify   recorded kernels on every device here, a table of kernels by target; -v for all rows, flags of `luisac verify` behind --
+  docs     write the pages that come from the code: docs/passes.md, docs/support.md
   diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
   bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus; bench ladders: passes on growing kernels;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         "fixtures" => fixtures::fixtures(),
         "corpus" => corpus::corpus(&rest),
         "verify" => verify::verify(&rest),
+        "docs" => docs::docs(),
         "diff" => diff::diff(&rest),
         "perf" => perf::perf(&rest),
         "bench" => bench::bench(&rest),

@@ -196,6 +196,11 @@ enum Form {
     Copysign,
 }
 
+/// Whether the pass takes an operation on floats apart, unless a target keeps it.
+pub fn lowered_by_math(op: ArithmeticOp) -> bool {
+    Form::of(op).is_some()
+}
+
 impl Form {
     fn of(op: ArithmeticOp) -> Option<Form> {
         Some(match op {
