@@ -212,7 +212,7 @@ fn left_open(op: Op, kinds: &[Scalar], result: Scalar, bits: &[u64]) -> Option<&
     use ArithmeticOp::*;
     let kind = kinds[0];
     let width = u64::from(kind.bits());
-    let open = match op {
+    match op {
         Op::Arithmetic(BinaryDiv | BinaryMod) if kind.is_int() => {
             let all = u64::MAX >> (64 - width);
             let overflows = kind.is_signed() && bits[0] == 1 << (width - 1) && bits[1] == all;
@@ -245,8 +245,7 @@ fn left_open(op: Op, kinds: &[Scalar], result: Scalar, bits: &[u64]) -> Option<&
             (!ends.contains(&x)).then_some("conversion")
         }
         _ => None,
-    };
-    open
+    }
 }
 
 fn number(kind: Scalar, bits: u64) -> f64 {

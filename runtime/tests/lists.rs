@@ -73,26 +73,26 @@ fn recording_is_checked() {
     assert_eq!(code(vec![a.clone(), (&x).into()]), Some("L1120"));
     assert_eq!(code(vec![(&x).into(), (&x).into(), (&x).into()]), Some("L1121"));
     assert_eq!(code(vec![a.clone(), (&image).into(), (&x).into()]), Some("L1121"));
-    assert_eq!(code(vec![1u32.into(), (&x).into(), (&x).into()]), Some("L1160"));
+    assert_eq!(code(vec![1u32.into(), (&x).into(), (&x).into()]), Some("L1170"));
     assert_eq!(code(vec![Argument::raw([0; 8]), (&x).into(), (&x).into()]), Some("L1122"));
-    assert_eq!(code(vec![a.clone(), (&threes).into(), (&x).into()]), Some("L1160"));
+    assert_eq!(code(vec![a.clone(), (&threes).into(), (&x).into()]), Some("L1170"));
     let odd = bytes.view(2..).unwrap();
     assert_eq!(code(vec![a.clone(), (&odd).into(), (&x).into()]), Some("L1124"));
     let foreign = other.buffer::<f32>(8).unwrap();
-    assert_eq!(code(vec![a, (&foreign).into(), (&x).into()]), Some("L1161"));
+    assert_eq!(code(vec![a, (&foreign).into(), (&x).into()]), Some("L1171"));
     assert_eq!(list.len(), 2);
 
     let failed = |r: Result<(), RuntimeError>| r.unwrap_err().code();
-    assert_eq!(failed(x.view(3..9).map(drop)), "L1162");
+    assert_eq!(failed(x.view(3..9).map(drop)), "L1172");
     let turned = (std::ops::Bound::Included(5), std::ops::Bound::Excluded(4));
-    assert_eq!(failed(x.view(turned).map(drop)), "L1162");
-    assert_eq!(failed(list.upload(&x, &[0.0; 9]).map(drop)), "L1162");
-    assert_eq!(failed(list.copy(&x, &foreign).map(drop)), "L1161");
+    assert_eq!(failed(x.view(turned).map(drop)), "L1172");
+    assert_eq!(failed(list.upload(&x, &[0.0; 9]).map(drop)), "L1172");
+    assert_eq!(failed(list.copy(&x, &foreign).map(drop)), "L1171");
     let (left, right) = (x.view(0..5).unwrap(), x.view(3..8).unwrap());
-    assert_eq!(failed(list.copy(&left, &right).map(drop)), "L1163");
+    assert_eq!(failed(list.copy(&left, &right).map(drop)), "L1173");
     assert_eq!(failed(list.copy(&left, &x).map(drop)), "L1132");
     assert_eq!(failed(list.upload_image(&image.base(), [0; 31]).map(drop)), "L1132");
-    assert_eq!(failed(image.level(1).map(drop)), "L1162");
+    assert_eq!(failed(image.level(1).map(drop)), "L1172");
     assert_eq!(failed(list.dispatch(&kernel, (1.0f32, &x, &x), [u32::MAX; 3]).map(drop)), "L1133");
     assert_eq!(list.len(), 2);
 }
@@ -154,7 +154,7 @@ fn many_sizes_and_indirect_sizes() {
     let wrong = IndirectDispatch { block_size: [16, 1, 1], ..entry([64, 1, 1], 0) };
     sizes.write(&[wrong]).unwrap();
     assert_eq!(run(&indirect).unwrap_err().code(), "L1144");
-    assert_eq!(sizes.write(&[wrong; 3]).unwrap_err().code(), "L1162");
+    assert_eq!(sizes.write(&[wrong; 3]).unwrap_err().code(), "L1172");
     // A count that the buffer does not hold is cut.
     sizes.bytes().write(&u32::MAX.to_le_bytes()).unwrap();
     assert_eq!(run(&indirect).unwrap_err().code(), "L1144");

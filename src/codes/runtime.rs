@@ -31,6 +31,9 @@ luisac_ast::codes! {
     ARGUMENT_IMAGE = 1123 "an image does not fit its argument", "Float images take any storage, int and uint images the integer storages.", "Make the image with a storage that fits.";
     ARGUMENT_VIEW = 1124 "a view does not fit its buffer", "A view lies inside its buffer and starts at a multiple of its element's alignment.", "Correct the range of the view.";
     ARGUMENT_UNSUPPORTED = 1125 "the device does not hold an argument", "The device has no form for this kind of argument yet.", "Use another device, or another kind of argument.";
+    BINDLESS_SLOT = 1126 "there is no such slot", "A bindless array has as many slots as it was made with.", "Slots count from 0; make the array larger.";
+    BINDLESS_VIEW = 1127 "a slot cannot hold the view", "A view in a slot lies inside its buffer and starts at a multiple of 16 bytes, since kernels may read elements of any type.", "Choose another range.";
+    IMAGE_LEVEL = 1128 "there is no such level", "An image has as many levels as it was made with.", "Levels count from 0; make the image with more.";
     OUT_OF_MEMORY = 1130 "out of memory", "The host has not as much memory as was asked for.", "Ask for less, or free some.";
     IMAGE_SHAPE = 1131 "an image cannot be made", "An image has texels on every axis, a size that can be addressed, and a storage that kernels can access.", "Correct the size or storage.";
     DATA_SIZE = 1132 "the data has the wrong length", "An upload or download moves the whole resource.", "Give as much as the message says.";
@@ -39,6 +42,13 @@ luisac_ast::codes! {
     OUT_OF_BOUNDS = 1141 "an index is out of bounds", "Under `--bounds trap` an index that no element has stops the kernel.", "Correct the index, or use `--bounds clamp` where the nearest element will do.";
     FAULT_LOST = 1142 "a fault could not be recorded", "The kernel stopped at a failed assertion or an index out of bounds when its log was full already.", "Print less.";
     BAD_LOG = 1143 "the log cannot be read", "The kernel wrote a log that its metadata does not describe.", "Use the metadata that was written with the object.";
+    INDIRECT_BLOCK = 1144 "an indirect dispatch has another block size", "Entries of an indirect dispatch buffer repeat the block size of the kernel.", "Write entries with the kernel's block size.";
+    REFUSED = 1150 "work was refused", "Something that this work follows failed, so it did not run.", "Look at the first error; go on with another stream.";
+    CALLBACK_PANICKED = 1151 "a callback panicked", "A function of the host that a list calls ended in a panic.", "Mend the function.";
+    WAIT_IN_CALLBACK = 1152 "a callback waited for work", "A function that a list calls waited for work that may wait for it.", "Wait outside of callbacks.";
+    NOT_SIGNALLED = 1153 "an event is never signalled", "Nothing that was submitted signals the event that is waited for.", "Submit what signals it first.";
+    NO_DEVICE_HERE = 1154 "a device cannot be opened", "The device, its driver or its library is not here, or the program was built without it.", "`luisac devices` says what is missing.";
+    DEVICE_LOST = 1155 "a device is lost", "The driver gave up, or refused a call that it should take.", "Look for accesses out of bounds; open the device anew.";
     NO_VULKAN_LOADER = 1160 "there is no Vulkan loader", "The library that finds Vulkan drivers cannot be opened.", "Install it (Debian: libvulkan1) and a driver (in software: mesa-vulkan-drivers).";
     NO_VULKAN_DEVICE = 1161 "there is no Vulkan device", "No driver here has Vulkan 1.2 or later.", "Install a driver (in software: mesa-vulkan-drivers).";
     VULKAN_FEATURE = 1162 "the device lacks a feature", "The kernel uses a capability of SPIR-V, or a size of waves, that the device does not have.", "Use another device, or compile the kernel without it.";
@@ -49,4 +59,8 @@ luisac_ast::codes! {
     BAD_SPIRV = 1167 "the SPIR-V cannot be used", "The bytes are no SPIR-V module, or do not fit their metadata.", "Compile the kernel again; use the metadata that was written with the code.";
     BAD_WGSL = 1168 "the WGSL is refused", "The front end of wgpu does not take the code.", "Compile the kernel again; use the metadata that was written with the code.";
     VULKAN_VIEW = 1169 "a view cannot be bound", "Descriptors cover buffers from multiples of a number of bytes that the device chooses.", "Start the view elsewhere, or copy it into a buffer of its own.";
+    ARGUMENT_TYPE = 1170 "an argument has another type", "Values and elements of buffers have the types of the kernel's metadata.", "Give what the kernel takes; a buffer of bytes fits every buffer argument.";
+    OTHER_DEVICE = 1171 "a thing of another device", "Resources, kernels and lists belong to the device that made them.", "Use what the list's own device made.";
+    RANGE = 1172 "a range does not lie inside", "A view, level, slot or copy passes the end of its resource, or does not fit the other side.", "Choose a range inside it.";
+    OVERLAP = 1173 "a copy overlaps itself", "Source and target of a copy share bytes.", "Copy by way of a third buffer.";
 }

@@ -152,7 +152,7 @@ mod tests {
             %1: u32 = arithmetic binary_add u32 1, u32 2\n\
             %2: u32 = arithmetic binary_add u32 5, u32 2\n\
             resource_write buffer_write %0, %1, %1\nreturn\n}\n";
-        let mut module = text::parse(&source).expect("a module");
+        let mut module = text::parse(source).expect("a module");
         let mut recorder = Recorder::new(&module);
         let mut note = |run: &Run, module: &Module| recorder.note(run, module);
         let pipeline = Pipeline::parse("fix(const_fold,dce)").expect("a pipeline");

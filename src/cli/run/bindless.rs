@@ -200,7 +200,7 @@ mod tests {
             ("bindless:x=buffer:zeros:4", "no number of a slot"),
             ("bindless:99999999=buffer:zeros:4", "no number of a slot"),
             ("bindless:0=texture:zeros:4", "not of the form"),
-            ("bindless:0=buffer:zeros", "slot 0: `zeros` is no buffer"),
+            ("bindless:0=buffer:zeros", "slot 0: `zeros` lacks a size"),
             ("bindless:0=image2d:zeros:4", "slot 0: `4` is no size"),
             ("bindless:0=image2d:zeros:4x4:levels=0", "no number of levels"),
         ] {

@@ -172,7 +172,9 @@ fn same(scalar: Scalar, want: u64, got: u64, tolerance: f64) -> bool {
             (w.is_nan() && g.is_nan())
                 || (tolerance > 0.0
                     && (w == g
-                        || (w - g).abs() <= tolerance * w.abs().max(f64::from(f32::MIN_POSITIVE))))
+                        || w.is_finite()
+                            && (w - g).abs()
+                                <= tolerance * w.abs().max(f64::from(f32::MIN_POSITIVE))))
         }
         _ if scalar == Scalar::Bool => (want != 0) == (got != 0),
         _ => false,

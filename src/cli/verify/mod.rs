@@ -117,7 +117,7 @@ fn targets(
         _ => None,
     };
     if command.targets.is_empty() {
-        let all = luisac_targets::targets().into_iter().map(|t| t.name());
+        let all = luisac_targets::targets().iter().map(|t| t.name());
         return Ok(all
             .filter_map(|t| device(t).map(|(name, d)| (t.to_owned(), name, d)))
             .collect());

@@ -176,13 +176,13 @@ impl Guard<'_> {
                 let zero = self.same(x, 0);
                 Some(self.raw(BinaryNotEqual, &[x, zero]))
             }
-            _ if from.is_float() && to.is_int() => Some(self.to_integer(x, to)),
+            _ if from.is_float() && to.is_int() => Some(self.integer_of(x, to)),
             _ => None,
         }
     }
 
     /// Converts what is in range, 0 in the place of the rest, and puts the ends of the range where it is beyond them.
-    fn to_integer(&mut self, x: ValueId, to: Scalar) -> ValueId {
+    fn integer_of(&mut self, x: ValueId, to: Scalar) -> ValueId {
         let format = Format::of(self.scalar_of(x));
         let value_bits = to.bits() - u32::from(to.is_signed());
         let high = self.same(x, format.power(value_bits));
@@ -198,7 +198,8 @@ impl Guard<'_> {
         };
         let converted = self.convert(safe, wide);
         let converted = self.convert(converted, to);
-        let greatest = self.same(converted, (1 << (value_bits - 1)) - 1 | 1 << (value_bits - 1));
+        let greatest =
+            self.same(converted, ((1 << (value_bits - 1)) - 1) | (1 << (value_bits - 1)));
         let over = self.raw(BinaryGreaterEqual, &[x, high]);
         let result = self.choose(over, greatest, converted);
         if !to.is_signed() {
