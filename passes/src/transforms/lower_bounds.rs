@@ -69,6 +69,7 @@ options! {
     Options {
         mode: Mode = Mode::Clamp, "what happens to an index out of range";
         images: bool = true, "test texel coordinates";
+        flat: bool = false, "branch in functions of one block, which are in either form";
     }
 }
 
@@ -88,10 +89,15 @@ impl FunctionPass for LowerBounds {
     // All or nothing: an access that is left out is not safe, so fuel is not asked.
     fn run(cx: &mut FunctionCx<'_>, options: &Options) -> Result<Info, Refusal> {
         let insts: Vec<InstId> = cx.func.blocks().flat_map(|b| cx.func.insts(b)).collect();
-        let flat = forms::control_flow_of(cx.func) == forms::Cfg::Flat;
+        let one_block = cx.func.blocks().nth(1).is_none();
+        let flat = match one_block {
+            true => options.flat,
+            false => forms::control_flow_of(cx.func) == forms::Cfg::Flat,
+        };
         let mut bounds =
             Bounds { func: cx.func, types: cx.types, options, flat, info: Info::default() };
-        for inst in insts {
+        // From the end: a guard cuts its block in two, and what is behind it has been cut away already.
+        for inst in insts.into_iter().rev() {
             bounds.instruction(inst);
         }
         Ok(bounds.info)

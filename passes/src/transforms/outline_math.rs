@@ -236,7 +236,8 @@ impl Outliner<'_> {
         let mut builder = Builder::at_end(function, types, entry);
         let value = builder.value(key.op, key.result, &args);
         builder.ret(Some(value));
-        let is_scalar = types.is_scalar(key.operands[0]);
+        // One operand may be a scalar for all lanes of the others.
+        let is_scalar = key.operands.iter().all(|&ty| types.is_scalar(ty));
         let mut cx = FunctionCx { func: function, types, fuel: self.fuel };
         if !is_scalar {
             Scalarizer::run(&mut cx, &())?;
@@ -253,7 +254,7 @@ impl Outliner<'_> {
 /// Whether the callable of an operation holds nothing but it.
 fn holds_itself(key: &Key, types: &TypeTable) -> bool {
     let is_float = types.is_float(key.operands[0]);
-    types.is_scalar(key.operands[0])
+    key.operands.iter().all(|&ty| types.is_scalar(ty))
         && match key.op {
             Op::Arithmetic(op) => match op {
                 ArithmeticOp::Min | ArithmeticOp::Max => true,

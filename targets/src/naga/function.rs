@@ -7,7 +7,7 @@ use luisac_ast::types::{Scalar, TypeId, TypeTable};
 use luisac_xir::op::{ArithmeticOp, CastOp, Space, SpecialRegister};
 use luisac_xir::{Function, InstId, Op, ValueDef, ValueId};
 use naga::{
-    BinaryOperator as B, Block, Expression, Handle, ScalarKind, Statement, SwitchCase, SwitchValue,
+    BinaryOperator as B, Block, Expression, Handle, ScalarKind, Statement, SwitchCase,
     UnaryOperator as U,
 };
 use rustc_hash::FxHashMap;

@@ -2,9 +2,9 @@
 
 use luisac_ast::types::TypeId;
 use luisac_xir::InstId;
-use naga::{BinaryOperator as B, Block, Statement, SwitchCase, SwitchValue};
+use naga::{BinaryOperator as B, Block, Statement, SwitchCase, SwitchValue, UnaryOperator as U};
 
-use super::{Emit, Event, FnEmit, Labels, MAX_DEPTH, Open, Val};
+use super::{Emit, Event, FnEmit, Labels, Open, Val};
 
 impl FnEmit<'_> {
     pub(super) fn condition(&mut self, inst: InstId) -> Emit<Val> {
