@@ -63,12 +63,15 @@ impl Target for Ptx {
     }
 }
 
-/// Texture objects sample by the level or the gradients. A least level beside gradients, and a sampler that is not in the object,
-/// no instruction takes.
+/// Texture objects sample by the level or, in two dimensions, the gradients. A least level beside gradients, and a sampler that is not in
+/// the object, no instruction takes; gradients in three dimensions `ptxas` makes a call of a function that no driver links.
 fn supports(op: Op) -> Support {
     let Op::ResourceQuery(query) = op else { return crate::addressed_core(op) };
     let name = query.name();
-    if query.samples() && !name.ends_with("_grad_level") && !name.ends_with("_sampler") {
+    let in_software = name.ends_with("_grad_level")
+        || name.ends_with("_sampler")
+        || (name.contains("3d") && name.ends_with("_grad"));
+    if query.samples() && !in_software {
         return Support::Native;
     }
     crate::addressed_core(op)
