@@ -193,7 +193,8 @@ pub struct ImageView {
 pub struct BindlessRecord {
     /// Address of the buffer.
     pub buffer: u64,
-    /// Size of the buffer in bytes. On `ptx` in the low 48 bits; above them the samplers of the images, two-dimensional first.
+    /// Size of the buffer in bytes. On `ptx` in the low 48 bits; above them, in a byte for each image, two-dimensional first,
+    /// the sampler and the number of levels less one, 4 bits each.
     pub buffer_size: u64,
     /// The two-dimensional image. `cpu`: address of its [`ImageView`]s, with the sampler in the low 4 bits. `ptx`: texture object.
     pub image2d: u64,
@@ -207,6 +208,8 @@ pub const SAMPLER_MASK: u64 = 15;
 pub const PTX_SIZE_BITS: u32 = 48;
 /// Where the samplers of the two images start in [`BindlessRecord::buffer_size`] on `ptx`.
 pub const PTX_SAMPLER_BITS: [u32; 2] = [48, 56];
+/// Where the numbers of levels of the two images, less one, start in [`BindlessRecord::buffer_size`] on `ptx`.
+pub const PTX_LEVEL_BITS: [u32; 2] = [52, 60];
 
 /// What leads to an image that a `ptx` kernel samples, in global memory.
 #[repr(C, align(16))]
@@ -214,8 +217,8 @@ pub const PTX_SAMPLER_BITS: [u32; 2] = [48, 56];
 pub struct PtxImage {
     /// Surface object of the level that is read and written.
     pub surface: u64,
-    /// Zero.
-    pub reserved: u64,
+    /// Number of levels from that level on, 1 or more.
+    pub levels: u64,
     /// Texture objects of the image from that level on, with sampler `filter * 4 + address` each; those that the kernel does not
     /// use may be 0, but the first one is always there, since it measures the image and fetches texels.
     pub textures: [u64; 16],

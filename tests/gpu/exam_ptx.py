@@ -203,7 +203,7 @@ class Image:
     def param(self, sampled):
         first = self.surface
         if sampled:
-            words = [self.surface, 0] + [self.texture(sampler) for sampler in range(16)]
+            words = [self.surface, self.levels] + [self.texture(sampler) for sampler in range(16)]
             first = self.driver.upload(np.array(words, np.uint64).view(np.uint8)).value
         return np.array([first, self.storage], np.uint64).view(np.uint8)
 
@@ -230,7 +230,7 @@ def bindless(driver, slots):
             if slot.get(name):
                 f, a = slot[name]['sampler']
                 image = Image(driver, slot[name], numbers(slot[name]['type'], slot[name]['data']))
-                records[k, word], size = image.texture(f * 4 + a), size | (f * 4 + a) << shift
+                records[k, word], size = image.texture(f * 4 + a), size | (f * 4 + a | image.levels - 1 << 4) << shift
         records[k, 1] = size
     pointer = driver.upload(records.ravel().view(np.uint8))
     return np.array([pointer.value, len(slots)], np.uint64).view(np.uint8), buffers

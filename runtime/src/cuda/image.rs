@@ -201,6 +201,7 @@ impl Image {
             }
         };
         put(offset_of!(PtxImage, surface), self.surface(level));
+        put(offset_of!(PtxImage, levels), (self.shape.levels - level).into());
         for (i, texture) in textures.iter().enumerate() {
             put(offset_of!(PtxImage, textures) + 8 * i, *texture);
         }

@@ -99,7 +99,10 @@ fn change_record(record: &mut abi::BindlessRecord, change: &Change) -> Result<()
                 Some(member) => {
                     let image: &Image = own(&member.level.memory.raw)?;
                     let table = image.table(member.level.level)?;
-                    (table.texture(member.sampler), u64::from(member.sampler.code()))
+                    let last = image.shape.levels - 1 - member.level.level;
+                    let code = member.sampler.code()
+                        | last << (abi::PTX_LEVEL_BITS[0] - abi::PTX_SAMPLER_BITS[0]);
+                    (table.texture(member.sampler), u64::from(code))
                 }
                 None => (0, 0),
             };

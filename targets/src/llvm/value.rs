@@ -37,6 +37,8 @@ pub struct Texture {
     pub handle: Val,
     /// Sampler of the slot that it is in, `i32`: `filter * 4 + address`; zero for an argument.
     pub sampler: Val,
+    /// Number of levels, `i32`, where the handle does not lead to it.
+    pub levels: Option<Val>,
 }
 
 /// A bindless array.

@@ -76,7 +76,7 @@ pub fn in_slot(f: &mut FnEmit<'_, '_, '_>, word: Val) -> Texture {
     let sampler = ir.trunc(ir.and(word, ir.const_u64(SAMPLER_MASK)), ir.int(32));
     let address = ir.and(word, ir.const_u64(!SAMPLER_MASK));
     let handle = ir.select(ir.eq(address, ir.const_u64(0)), nothing, address);
-    Texture { handle, sampler }
+    Texture { handle, sampler, levels: None }
 }
 
 /// The address of a view without texels and levels.

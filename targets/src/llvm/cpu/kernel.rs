@@ -191,7 +191,7 @@ impl Device for CpuDevice<'_> {
         image::in_slot(f, word)
     }
     fn texture(&self, f: &mut FnEmit<'_, '_, '_>, image: Image) -> Texture {
-        Texture { handle: image.handle, sampler: f.cx.ir.const_u32(0) }
+        Texture { handle: image.handle, sampler: f.cx.ir.const_u32(0), levels: None }
     }
     fn texture_levels(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture) -> Val {
         image::levels(f, texture.handle)

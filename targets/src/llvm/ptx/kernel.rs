@@ -172,14 +172,13 @@ impl Device for PtxDevice {
         texture::in_slot(f, size, word, dim)
     }
     fn texture(&self, f: &mut FnEmit<'_, '_, '_>, image: Image) -> Texture {
-        let zero = f.cx.ir.const_u32(0);
-        Texture { handle: texture::of_argument(f, image, zero), sampler: zero }
+        texture::whole_argument(f, image)
     }
     fn texture_levels(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture) -> Val {
-        texture::levels(f, texture.handle)
+        texture::levels(f, texture)
     }
     fn texture_size(&self, f: &mut FnEmit<'_, '_, '_>, texture: Texture, dim: u32) -> Leaves {
-        texture::size(f, texture.handle, dim as usize)
+        texture::size(f, texture, dim as usize)
     }
     fn texture_fetch(
         &self,
@@ -188,7 +187,7 @@ impl Device for PtxDevice {
         coordinate: &[Val],
         level: Val,
     ) -> Emit<Leaves> {
-        Ok(texture::fetch(f, texture.handle, coordinate, level))
+        Ok(texture::fetch(f, texture, coordinate, level))
     }
     fn texture_sample(
         &self,

@@ -1,7 +1,7 @@
 //! Images as texture objects: samples by `tex.level` and `tex.grad` with normalised coordinates, texels of levels by `tex.level`
 //! with whole coordinates, which takes them as they are, whatever the sampler.
 
-use luisac_artifact::abi::{PTX_SAMPLER_BITS, PtxImage};
+use luisac_artifact::abi::{PTX_LEVEL_BITS, PTX_SAMPLER_BITS, PtxImage};
 
 use crate::llvm::bindless::{Detail, Sampling};
 use crate::llvm::function::FnEmit;
@@ -10,6 +10,7 @@ use crate::llvm::module::ModuleEmit;
 use crate::llvm::value::{Image, Leaves, Texture};
 
 const SURFACE: u64 = std::mem::offset_of!(PtxImage, surface) as u64;
+const LEVELS: u64 = std::mem::offset_of!(PtxImage, levels) as u64;
 const TEXTURES: u64 = std::mem::offset_of!(PtxImage, textures) as u64;
 
 /// An image argument: a surface object, or the address of a [`PtxImage`] if the kernel samples it.
@@ -40,28 +41,40 @@ pub fn of_argument(f: &mut FnEmit<'_, '_, '_>, image: Image, sampler: Val) -> Va
     word(f.cx, ir.add(table, ir.mul(number, ir.const_u64(8))))
 }
 
+/// An image argument with all its levels, as the first of its texture objects sees it.
+pub fn whole_argument(f: &mut FnEmit<'_, '_, '_>, image: Image) -> Texture {
+    let zero = f.cx.ir.const_u32(0);
+    let handle = of_argument(f, image, zero);
+    let ir = &f.cx.ir;
+    let table = image.textures.unwrap_or_else(|| ir.const_u64(0));
+    let levels = word(f.cx, ir.sub(table, ir.const_u64(TEXTURES - LEVELS)));
+    Texture { handle, sampler: zero, levels: Some(ir.trunc(levels, ir.int(32))) }
+}
+
 /// The image in a bindless record.
 pub fn in_slot(f: &mut FnEmit<'_, '_, '_>, size: Val, word: Val, dim: u32) -> Texture {
     let ir = &f.cx.ir;
-    let start = PTX_SAMPLER_BITS[dim as usize - 2];
-    let code = ir.trunc(ir.lshr(size, ir.const_u64(start.into())), ir.int(32));
-    Texture { handle: word, sampler: ir.and(code, ir.const_u32(15)) }
+    let code = |starts: [u32; 2]| {
+        let start = ir.const_u64(starts[dim as usize - 2].into());
+        ir.and(ir.trunc(ir.lshr(size, start), ir.int(32)), ir.const_u32(15))
+    };
+    let levels = ir.add(code(PTX_LEVEL_BITS), ir.const_u32(1));
+    Texture { handle: word, sampler: code(PTX_SAMPLER_BITS), levels: Some(levels) }
 }
 
-fn ask(f: &mut FnEmit<'_, '_, '_>, what: &str, texture: Val) -> Val {
-    let ir = &f.cx.ir;
-    let text = format!("txq.{what}.b32 $0, [$1];");
-    ir.assembly(&text, "=r,l", ir.int(32), &[texture], false, false)
-}
-
-/// The number of levels.
-pub fn levels(f: &mut FnEmit<'_, '_, '_>, texture: Val) -> Val {
-    ask(f, "num_mipmap_levels", texture)
+/// The number of levels, which the host wrote down: drivers do not link what `ptxas` makes of `txq.num_mipmap_levels`.
+pub fn levels(f: &mut FnEmit<'_, '_, '_>, texture: Texture) -> Val {
+    texture.levels.unwrap_or_else(|| f.cx.ir.const_u32(1))
 }
 
 /// The size along each axis.
-pub fn size(f: &mut FnEmit<'_, '_, '_>, texture: Val, dim: usize) -> Leaves {
-    ["width", "height", "depth"].into_iter().take(dim).map(|what| ask(f, what, texture)).collect()
+pub fn size(f: &mut FnEmit<'_, '_, '_>, texture: Texture, dim: usize) -> Leaves {
+    let ir = &f.cx.ir;
+    let ask = |what| {
+        let text = format!("txq.{what}.b32 $0, [$1];");
+        ir.assembly(&text, "=r,l", ir.int(32), &[texture.handle], false, false)
+    };
+    ["width", "height", "depth"].into_iter().take(dim).map(ask).collect()
 }
 
 /// Operands of an instruction, each a list of registers in braces.
@@ -116,11 +129,16 @@ pub fn sample(f: &mut FnEmit<'_, '_, '_>, texture: Val, sampling: &Sampling) -> 
 }
 
 /// The float texel of a level; zero outside.
-pub fn fetch(f: &mut FnEmit<'_, '_, '_>, texture: Val, coordinate: &[Val], level: Val) -> Leaves {
+pub fn fetch(
+    f: &mut FnEmit<'_, '_, '_>,
+    texture: Texture,
+    coordinate: &[Val],
+    level: Val,
+) -> Leaves {
     let dim = coordinate.len();
     let count = levels(f, texture);
     let sizes = size(f, texture, dim);
-    let mut operands = Operands::new(texture);
+    let mut operands = Operands::new(texture.handle);
     let at = operands.vector(coordinate, 'r');
     let rest = operands.one(level, 'r');
     let text = format!("tex.level.{dim}d.v4.f32.s32 {{$0, $1, $2, $3}}, [$4, {at}], {rest};");
