@@ -4,6 +4,7 @@ use std::{
     ffi::{CStr, c_void},
     ptr,
     sync::Arc,
+    time::Duration,
 };
 
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUresult, CUstream};
@@ -262,6 +263,9 @@ impl Drop for Pinned {
     }
 }
 
+const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_micros(500);
+
 /// A queue of work on the GPU.
 pub(super) struct Queue {
     context: Arc<Context>,
@@ -292,6 +296,19 @@ impl Queue {
         self.context.enter()?;
         // SAFETY: the stream lives as long as this.
         unsafe { call!(cuStreamSynchronize(self.stream)) }
+    }
+
+    /// As [`Self::wait`], but sleeps between looks, since the driver would keep the processor busy.
+    pub(super) fn wait_patiently(&self) -> Result<(), RuntimeError> {
+        self.context.enter()?;
+        let mut pause = SHORTEST_PAUSE;
+        // SAFETY: the stream lives as long as this.
+        while unsafe { sys::cuStreamQuery(self.stream) } == CUresult::CUDA_ERROR_NOT_READY {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        // An error is found again here.
+        self.wait()
     }
 }
 

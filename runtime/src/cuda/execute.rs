@@ -44,13 +44,24 @@ impl Prepared {
     }
 }
 
-/// Runs a list to its end.
-pub(super) fn run(
+/// Whether the host takes part in a list before its end.
+pub(super) fn needs_host(run: &Run) -> bool {
+    run.list().is_some_and(|list| {
+        let prepared: Result<&Prepared, _> = own(&list.raw);
+        prepared.is_ok_and(|p| p.steps.iter().any(|s| !matches!(s, Step::Gpu { .. })))
+    })
+}
+
+/// Starts a list on a queue: all of it, unless the host takes part, which the calling thread then does. The rest is [`end`].
+///
+/// What was started before an error may still run.
+pub(super) fn begin(
     context: &Arc<Context>,
     queue: &Queue,
     run: &Run,
-) -> Result<Output, RuntimeError> {
-    let Some(list) = run.list() else { return Ok(Output::default()) };
+) -> Result<Begun, RuntimeError> {
+    let mut begun = Begun::default();
+    let Some(list) = run.list() else { return Ok(begun) };
     context.enter()?;
     let prepared: &Prepared = own(&list.raw)?;
     note_updates(&list, prepared, 0)?;
@@ -62,20 +73,36 @@ pub(super) fn run(
     }
     let segments = built.as_ref().map_or(&[][..], |b| &b.segments);
     let mut session = Session { queue, run, list: &list, prepared, output: Output::default() };
-    let mut collected = 0;
     for segment in segments {
         match segment {
             Segment::Graph(graph) => graph.launch(queue)?,
             Segment::Few(commands) => session.few(commands)?,
             Segment::Host(position) => {
                 queue.wait()?;
-                session.collect(collected..*position as usize)?;
-                collected = *position as usize + 1;
+                session.collect(begun.collected..*position as usize)?;
+                begun.collected = *position as usize + 1;
                 session.host(*position as usize)?;
             }
         }
     }
-    queue.wait()?;
+    begun.output = session.output;
+    Ok(begun)
+}
+
+/// A list that the GPU works on.
+#[derive(Default)]
+pub(super) struct Begun {
+    /// Commands whose results have been taken.
+    collected: usize,
+    output: Output,
+}
+
+/// Takes what a list brought to the host; its queue has been waited for.
+pub(super) fn end(queue: &Queue, run: &Run, begun: Begun) -> Result<Output, RuntimeError> {
+    let Begun { collected, output } = begun;
+    let Some(list) = run.list() else { return Ok(output) };
+    let prepared: &Prepared = own(&list.raw)?;
+    let mut session = Session { queue, run, list: &list, prepared, output };
     session.collect(collected..list.commands.len())?;
     Ok(session.output)
 }

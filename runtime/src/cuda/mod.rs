@@ -1,8 +1,8 @@
 //! The device `cuda` (feature `cuda`): PTX through NVIDIA's driver, whose library is looked for at run time.
 //!
 //! A list becomes CUDA graphs that have the scheduler's own edges, cut where the host takes part: at callbacks, signals and indirect
-//! dispatches. Small parts are launched without a graph. Who waits for a list at once runs it on the own thread; other
-//! lists run on threads of the device, one queue of the GPU for each list on its way.
+//! dispatches. Small parts are launched without a graph. [`threads`] says who starts a list and who sees to its end; there is
+//! one queue of the GPU for each list on its way.
 
 mod driver;
 mod execute;
@@ -10,19 +10,18 @@ mod graph;
 mod image;
 mod module;
 mod steps;
+mod threads;
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use luisac_artifact::{DeviceProfile, Metadata, abi};
 
 use self::{
-    driver::{Context, Memory, Queue},
+    driver::{Context, Memory},
     execute::Prepared,
     image::Image,
     module::Module,
+    threads::Shared,
 };
 use crate::{
     ImageShape, LoadError, RuntimeError,
@@ -31,9 +30,6 @@ use crate::{
     resource::Change,
     stream::Run,
 };
-
-/// Threads that run lists nobody waits for at once.
-const THREADS: usize = 8;
 
 /// Memory of a buffer.
 struct Buffer(Memory);
@@ -122,74 +118,19 @@ pub(crate) struct Cuda {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    context: Arc<Context>,
-    /// Queues that no list is on.
-    queues: Mutex<Vec<Queue>>,
-    work: Mutex<Work>,
-    more: Condvar,
-}
-
-#[derive(Default)]
-struct Work {
-    waiting: VecDeque<Arc<Run>>,
-    threads: usize,
-    idle: usize,
-    closed: bool,
-}
-
 impl Cuda {
     /// Opens the first GPU.
     ///
     /// # Errors
     /// [`RuntimeError::NoDevice`] with the reason.
     pub(crate) fn open() -> Result<Self, RuntimeError> {
-        let context = Context::open()?;
-        let (queues, work, more) = Default::default();
-        Ok(Self { shared: Arc::new(Shared { context, queues, work, more }) })
+        Ok(Self { shared: Arc::new(Shared::new(Context::open()?)) })
     }
 }
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        lock(&self.shared.work).closed = true;
-        self.shared.more.notify_all();
-    }
-}
-
-impl Shared {
-    /// Runs a list to its end on the calling thread.
-    fn execute(&self, run: &Run) {
-        let queue = lock(&self.queues).pop();
-        let result = queue.map_or_else(|| Queue::new(&self.context), Ok).and_then(|queue| {
-            let result = execute::run(&self.context, &queue, run);
-            if result.is_err() {
-                // What was launched before the error must not outlive what it uses.
-                let _ = queue.wait();
-            }
-            lock(&self.queues).push(queue);
-            result
-        });
-        run.finish(result);
-    }
-
-    /// The life of a thread.
-    fn serve(&self) {
-        let mut work = lock(&self.work);
-        loop {
-            if let Some(run) = work.waiting.pop_front() {
-                drop(work);
-                self.execute(&run);
-                drop(run);
-                work = lock(&self.work);
-            } else if work.closed {
-                return;
-            } else {
-                work.idle += 1;
-                work = self.more.wait(work).unwrap_or_else(PoisonError::into_inner);
-                work.idle -= 1;
-            }
-        }
+        self.shared.close();
     }
 }
 
@@ -240,28 +181,11 @@ impl Backend for Cuda {
     }
 
     fn start(&self, run: Arc<Run>, here: bool) {
-        if here {
-            return self.shared.execute(&run);
+        if here && !execute::needs_host(&run) {
+            self.shared.launch(run);
+        } else {
+            self.shared.execute(run);
         }
-        let mut work = lock(&self.shared.work);
-        work.waiting.push_back(run);
-        if work.waiting.len() > work.idle && work.threads < THREADS {
-            let shared = self.shared.clone();
-            let thread = std::thread::Builder::new().name("luisac-cuda".into());
-            if thread.spawn(move || shared.serve()).is_ok() {
-                work.threads += 1;
-            } else if work.threads == 0 {
-                // The system gives no threads: the caller does it.
-                let run = work.waiting.pop_back();
-                drop(work);
-                if let Some(run) = run {
-                    self.shared.execute(&run);
-                }
-                return;
-            }
-        }
-        drop(work);
-        self.shared.more.notify_one();
     }
 
     fn skip(&self, list: &Committed, from: usize) {

@@ -7,7 +7,7 @@ mod run;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use run::{Completion, Run, call_host};
+pub(crate) use run::{Completion, Rest, Run, call_host};
 
 use crate::{
     CommittedList, Device, Event, Output, RuntimeError,

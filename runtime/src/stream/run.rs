@@ -53,6 +53,18 @@ pub(crate) struct Completion {
 struct State {
     outcome: Option<Outcome>,
     next: Vec<(Arc<Run>, Link)>,
+    rest: Option<Box<dyn Rest>>,
+}
+
+/// What is left to do of a run that the device works on: to wait for the device, to take what it brought, to end the run.
+///
+/// Whoever needs the run's end does it: a thread that waits does it itself, so that nobody has to be woken.
+pub(crate) trait Rest: Send {
+    /// Does it, blocking; [`Run::finish`] is called. `hurry` says that somebody waits for it now.
+    fn finish(self: Box<Self>, hurry: bool);
+
+    /// Gives it to a thread of the device, since another run waits for this one.
+    fn hand_over(self: Box<Self>);
 }
 
 /// Why a run waits for another.
@@ -99,6 +111,12 @@ impl Completion {
             if IN_CALLBACK.get() {
                 return Err(RuntimeError::WaitInCallback);
             }
+            if let Some(rest) = state.rest.take() {
+                drop(state);
+                rest.finish(true);
+                state = self.state();
+                continue;
+            }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -110,10 +128,31 @@ impl Completion {
             None => {
                 run.waiting.fetch_add(1, Ordering::Relaxed);
                 state.next.push((run.clone(), link));
+                let rest = state.rest.take();
+                drop(state);
+                if let Some(rest) = rest {
+                    rest.hand_over();
+                }
             }
             Some(Err(e)) if link == Link::Order => run.refuse(e),
             Some(_) => {}
         }
+    }
+
+    /// Leaves the rest of the run to whoever comes first: a thread that waits, or the one that [`Self::take_rest`].
+    pub(crate) fn leave(&self, rest: Box<dyn Rest>) {
+        let mut state = self.state();
+        if state.next.is_empty() {
+            state.rest = Some(rest);
+        } else {
+            drop(state);
+            rest.hand_over();
+        }
+    }
+
+    /// The rest of the run, if nobody has taken it.
+    pub(crate) fn take_rest(&self) -> Option<Box<dyn Rest>> {
+        self.state().rest.take()
     }
 
     /// Ends it once; gives `ready` the runs that waited for nothing else.
@@ -176,6 +215,11 @@ impl Run {
             waiting: AtomicUsize::new(1),
             refused: Mutex::default(),
         })
+    }
+
+    /// The point at which it has ended.
+    pub(crate) fn completion(&self) -> &Arc<Completion> {
+        &self.completion
     }
 
     pub(super) fn signals(&self) -> &[(usize, Arc<Completion>)] {
