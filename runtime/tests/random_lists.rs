@@ -1,6 +1,7 @@
 //! Random lists give the same bytes on many threads as by the book: one command after the other, in plain Rust.
 //!
-//! `LUISAC_LISTS` says how many lists; a few are tried without it. `LUISAC_DEVICE` names another device than the CPU.
+//! `LUISAC_LISTS` says how many lists; a few are tried without it. `LUISAC_DEVICE` names another device than the CPU
+//! (`vulkan` with the feature `wgsl`).
 
 mod common;
 
@@ -82,12 +83,14 @@ impl Real {
             luisac_artifact::metadata::Argument { usage, ..argument }
         };
         let load = |name: &str, arguments| {
-            let metadata = match device.name() {
-                "cuda" => common::ptx_metadata(name, [32, 1, 1], arguments),
-                _ => metadata(name, [32, 1, 1], arguments, vec![]),
+            let (code, metadata) = match device.name() {
+                "cuda" => (object.into(), common::ptx_metadata(name, [32, 1, 1], arguments)),
+                #[cfg(feature = "wgsl")]
+                "vulkan" => common::shaders::kernel(name, arguments),
+                _ => (object.into(), metadata(name, [32, 1, 1], arguments, vec![])),
             };
-            // SAFETY: the object is the C compiler's, or our own PTX, from a source whose kernels follow the metadata.
-            unsafe { device.load(object, metadata) }.unwrap()
+            // SAFETY: the code is the C compiler's, naga's, or our own PTX, from a source whose kernels follow the metadata.
+            unsafe { device.load(&code, metadata) }.unwrap()
         };
         let shape = ImageShape {
             storage: PixelStorage::Int1,
@@ -215,6 +218,8 @@ fn step(
 fn device() -> Option<(Device, Vec<u8>)> {
     match std::env::var("LUISAC_DEVICE") {
         Ok(name) if name == "cuda" => Some((Device::open(&name).unwrap(), common::PTX.into())),
+        #[cfg(feature = "wgsl")]
+        Ok(name) if name == "vulkan" => Some((Device::open(&name).unwrap(), Vec::new())),
         Ok(name) if name != "cpu" => panic!("there are no kernels for the device {name}"),
         _ => Some((Device::cpu_with_threads(4), kernels("random")?)),
     }

@@ -2,11 +2,15 @@
 
 mod common;
 
-use common::{argument, bytes, metadata, words};
+use common::{
+    argument, bytes, metadata,
+    shaders::{AXPY, axpy_arguments, buffer, described, image, spirv, talks, wgsl},
+    words,
+};
 use luisac_artifact::{
     Metadata, PixelStorage, TexelKind,
-    bindings::{Api, ArgumentUse, Extras, assign},
-    metadata::{Argument, ArgumentKind, Format, FormatArgument, FormatKind, Usage},
+    bindings::{Api, Extras},
+    metadata::{Argument, ArgumentKind, Usage},
 };
 use luisac_runtime::{
     RuntimeError, Sampler,
@@ -25,69 +29,13 @@ fn device() -> Option<Device> {
     }
 }
 
-/// Metadata whose slots are given by position and usage.
-fn described(
-    target: &str,
-    api: Api,
-    block: [u32; 3],
-    arguments: Vec<Argument>,
-    formats: Vec<Format>,
-    extras: Extras,
-) -> Metadata {
-    let log = !formats.is_empty();
-    let mut m = metadata("main", block, arguments, formats);
-    let uses: Vec<ArgumentUse> = m
-        .arguments
-        .iter()
-        .map(|a| ArgumentUse {
-            kind: a.kind,
-            usage: a.usage,
-            sampled: a.kind == ArgumentKind::Image && a.usage == Usage::ReadWrite,
-        })
-        .collect();
-    let (places, bindings) = assign(api, &uses, Extras { log, ..extras });
-    m.arguments.iter_mut().zip(places).for_each(|(a, slots)| a.slots = slots);
-    m.bindings = Some(bindings);
-    m.target = target.into();
-    m
-}
-
-fn wgsl(block: [u32; 3], arguments: Vec<Argument>, formats: Vec<Format>) -> Metadata {
-    described("wgsl", Api::WebGpu, block, arguments, formats, Extras::default())
-}
-
 fn load(device: &Device, code: &[u8], metadata: Metadata) -> Kernel {
     // SAFETY: the kernels of this file stay inside their buffers.
     unsafe { device.load(code, metadata) }.unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn buffer(usage: Usage) -> Argument {
-    Argument { usage, ..argument(ArgumentKind::Buffer, "buffer<uint>", 4, 4) }
-}
-
-fn image(ty: &str, usage: Usage) -> Argument {
-    Argument { usage, ..argument(ArgumentKind::Image, ty, 0, 1) }
-}
-
-fn uint() -> Argument {
-    argument(ArgumentKind::Value, "uint", 4, 4)
-}
-
 fn sampler(number: u32) -> Sampler {
     Sampler::from_code(number).unwrap()
-}
-
-/// `y[i] = a * x[i] + y[i]` for the ids inside the dispatch size.
-const AXPY: &str = "
-@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 4>;
-@group(0) @binding(1) var<storage, read> x: array<u32>;
-@group(0) @binding(2) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x < p[3].x) { y[id.x] = p[2].x * x[id.x] + y[id.x] + p[3].w; }
-}";
-
-fn axpy_arguments() -> Vec<Argument> {
-    vec![buffer(Usage::Read), buffer(Usage::ReadWrite), uint()]
 }
 
 #[test]
@@ -108,17 +56,6 @@ fn buffers_values_dispatch_size_and_kernel_id() {
         _ => 0,
     };
     assert_eq!(words(&y.to_vec().unwrap()), (0..100).map(expected).collect::<Vec<_>>());
-}
-
-/// What naga makes of WGSL, as our own emitter's output would come.
-fn spirv(source: &str) -> Vec<u8> {
-    use naga::{back::spv, front::wgsl::parse_str, valid};
-    let module = parse_str(source).unwrap();
-    let info = valid::Validator::new(valid::ValidationFlags::all(), valid::Capabilities::all())
-        .validate(&module)
-        .unwrap();
-    let words = spv::write_vec(&module, &info, &spv::Options::default(), None).unwrap();
-    bytes(&words)
 }
 
 #[test]
@@ -294,43 +231,8 @@ fn large_grids_are_split() {
 #[test]
 fn the_log_is_read() {
     let Some(device) = device() else { return };
-    // Every thread prints its id; those from p[0].x on fail. Binding 2 would be the next argument's.
-    let source = "
-@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 3>;
-struct Log { used: atomic<u32>, high: atomic<u32>, data: array<u32> }
-@group(0) @binding(1) var<storage, read_write> log: Log;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x >= p[2].x) { return; }
-  let at = atomicAdd(&log.used, 16u);
-  if (at + 16u <= p[1].x) {
-    log.data[at / 4u] = 16u;
-    log.data[at / 4u + 1u] = 0u;
-    log.data[at / 4u + 2u] = id.x;
-  }
-  if (id.x >= p[0].x) {
-    let at = atomicAdd(&log.used, 24u);
-    if (at + 24u <= p[1].x) {
-      log.data[at / 4u] = 24u;
-      log.data[at / 4u + 1u] = 1u;
-      log.data[at / 4u + 2u] = id.x;
-    } else { atomicOr(&log.high, 0x80000000u); }
-  }
-}";
-    let formats = vec![
-        Format {
-            kind: FormatKind::Print,
-            text: "thread {}".into(),
-            arguments: vec![FormatArgument { ty: "uint".into(), offset: 0 }],
-            record_size: 16,
-        },
-        Format {
-            kind: FormatKind::Assert,
-            text: "small".into(),
-            arguments: vec![],
-            record_size: 24,
-        },
-    ];
-    let kernel = load(&device, source.as_bytes(), wgsl([64, 1, 1], vec![uint()], formats));
+    let (code, metadata) = talks();
+    let kernel = load(&device, code.as_bytes(), metadata);
     let run = |first: u32, size: u32| {
         let mut launch = kernel.bind(&[Arg::Value(&first.to_le_bytes())]).unwrap();
         launch.log_capacity(64 << 10);
@@ -562,51 +464,4 @@ fn threads_share_a_device() {
             });
         }
     });
-}
-
-/// The same device under command lists: order, copies of all kinds, several and indirect sizes, failures that stay.
-#[test]
-fn lists_and_streams() {
-    use luisac_runtime::{Device, IndirectDispatch};
-    if device().is_none() {
-        return;
-    }
-    let device = Device::open("vulkan").unwrap();
-    let metadata = wgsl([64, 1, 1], axpy_arguments(), vec![]);
-    // SAFETY: the kernel stays inside its buffers.
-    let axpy = unsafe { device.load(AXPY.as_bytes(), metadata) }.unwrap();
-    let x = device.buffer_from(&(0..64u32).collect::<Vec<_>>()).unwrap();
-    let y = device.buffer::<u32>(64).unwrap();
-    let image = device.image_2d(PixelStorage::Int1, [8, 8]).unwrap();
-    let sizes = device.indirect_buffer(3).unwrap();
-    let entry = |size, kernel_id| IndirectDispatch { block_size: [64, 1, 1], size, kernel_id };
-    sizes.write(&[entry([0, 1, 1], 9), entry([32, 1, 1], 100)]).unwrap();
-    let event = device.event();
-
-    let mut list = device.list();
-    list.fill(&y, 1).unwrap();
-    list.dispatch(&axpy, (&x, &y, 2u32), [64, 1, 1]).unwrap();
-    list.copy_to_image(&y, &image.base()).unwrap();
-    list.fill(&y, 0).unwrap();
-    list.copy_from_image(&image.base(), &y).unwrap();
-    list.dispatch_many(&axpy, (&x, &y, 1u32), &[[64, 1, 1], [16, 1, 1]]).unwrap();
-    list.dispatch_indirect(&axpy, (&x, &y, 0u32), &sizes).unwrap();
-    list.signal(&event);
-    let result = list.download(&y).unwrap();
-    let list = list.commit().unwrap();
-    let stream = device.stream();
-    let expected: Vec<u32> = (0..64)
-        .map(|i| 1 + 3 * i + if i < 16 { i + 1 } else { 0 } + if i < 32 { 100 } else { 0 })
-        .collect();
-    for _ in 0..3 {
-        stream.submit(&list).unwrap();
-    }
-    event.wait().unwrap();
-    stream.wait().unwrap();
-    assert_eq!(result.take(), expected);
-
-    sizes.write(&[IndirectDispatch { block_size: [1, 1, 1], ..entry([1, 1, 1], 0) }]).unwrap();
-    assert_eq!(stream.submit(&list).unwrap().wait().unwrap_err().code(), "L1144");
-    assert_eq!(stream.submit(&list).err().map(|e| e.code()), Some("L1150"));
-    assert_eq!(x.read().unwrap()[63], 63);
 }

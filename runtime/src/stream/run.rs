@@ -231,6 +231,12 @@ impl Run {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The number of the stream that it is on.
+    #[cfg_attr(not(feature = "vulkan"), allow(dead_code, reason = "not all devices ask"))]
+    pub(crate) fn stream_id(&self) -> u64 {
+        self.completion.stream
+    }
+
     /// What the commands of the list have to wait for.
     pub(crate) fn graph(&self) -> Arc<Graph> {
         self.graph.clone()

@@ -10,13 +10,13 @@ use luisac_artifact::{
 };
 
 use super::{
-    BindlessArray, Buffer, Image, Kernel, VulkanError, buffer, error::allocation, format::Numbers,
-    image::ViewKey, kernel, memory::Home,
+    BindlessArray, Buffer, Image, Kernel, VulkanError, buffer, device::Shared, error::allocation,
+    format::Numbers, image::ViewKey, kernel, memory::Home,
 };
 use crate::RuntimeError;
 
 /// Bytes of the log's data, unless [`Launch::log_capacity`] says another number.
-const LOG_CAPACITY: u64 = 1 << 20;
+pub(super) const LOG_CAPACITY: u64 = 1 << 20;
 /// A log must hold at least the largest record.
 const LEAST_LOG_CAPACITY: u64 = 64 << 10;
 
@@ -60,31 +60,36 @@ pub struct Launch {
     pub(super) log: Option<Buffer>,
     pub(super) log_capacity: u64,
     pub(super) kernel_id: u32,
-    pool: vk::DescriptorPool,
+    #[allow(dead_code, reason = "held only, as what is behind it")]
+    pool: Pool,
     /// The set of each number that the kernel has, heaps included.
     pub(super) sets: Vec<vk::DescriptorSet>,
-    _held: Vec<Held>,
+    #[allow(dead_code, reason = "held only")]
+    held: Vec<Held>,
 }
 
 /// What keeps a resource alive.
-enum Held {
+pub(super) enum Held {
     Buffer(#[allow(dead_code, reason = "held only")] Buffer),
     Image(#[allow(dead_code, reason = "held only")] Image),
     Array(#[allow(dead_code, reason = "held only")] BindlessArray),
 }
 
 /// What is written at a slot.
-enum Descriptor {
+pub(super) enum Descriptor {
     Buffer(vk::DescriptorBufferInfo),
     Image(vk::DescriptorImageInfo),
 }
+
+/// A slot, and what is written there.
+pub(super) type Written = (Slot, Descriptor);
 
 /// An argument, as it goes to the device.
 #[derive(Default)]
 struct Bound {
     /// The two words in the parameter block.
     words: [u64; 2],
-    descriptors: Vec<(Slot, Descriptor)>,
+    descriptors: Vec<Written>,
     held: Option<Held>,
 }
 
@@ -96,7 +101,34 @@ impl Kernel {
     /// A [`RuntimeError`] that names the first argument which does not fit the metadata or the device.
     pub fn bind(&self, arguments: &[Arg<'_>]) -> Result<Launch, RuntimeError> {
         let inner = &self.0;
-        let metadata = &inner.metadata;
+        let Resolved { params, mut descriptors, held } = inner.resolve(arguments)?;
+        let uniform = buffer::Raw::new(
+            &inner.device,
+            params.len() as u64,
+            vk::BufferUsageFlags::UNIFORM_BUFFER,
+            Home::Upload,
+        )?;
+        descriptors.push(inner.params_descriptor(uniform.handle));
+        let pool = Pool::new(&inner.device, 1, [&**inner])?;
+        let sets = inner.make_sets(&pool, &descriptors)?;
+        let (kernel, log) = (self.clone(), None);
+        let (log_capacity, kernel_id) = (LOG_CAPACITY, 0);
+        Ok(Launch { kernel, params, uniform, log, log_capacity, kernel_id, pool, sets, held })
+    }
+}
+
+/// Arguments that were found to fit.
+pub(super) struct Resolved {
+    /// The parameter block, but for its log and dispatch size.
+    pub params: Vec<u8>,
+    pub descriptors: Vec<Written>,
+    pub held: Vec<Held>,
+}
+
+impl kernel::Inner {
+    /// Checks arguments against the metadata and the device.
+    pub fn resolve(&self, arguments: &[Arg<'_>]) -> Result<Resolved, RuntimeError> {
+        let metadata = &self.metadata;
         if arguments.len() != metadata.arguments.len() {
             return Err(RuntimeError::ArgumentCount {
                 kernel: metadata.kernel.clone(),
@@ -112,43 +144,43 @@ impl Kernel {
                 put(&mut params, argument.offset, bytes);
                 continue;
             }
-            let bound = inner.bind_one(index, argument, given)?;
+            let bound = self.bind_one(index, argument, given)?;
             put(&mut params, argument.offset, &bound.words[0].to_le_bytes());
             put(&mut params, argument.offset + 8, &bound.words[1].to_le_bytes());
             descriptors.extend(bound.descriptors);
             held.extend(bound.held);
         }
-        let uniform = buffer::Raw::new(
-            &inner.device,
-            params.len() as u64,
-            vk::BufferUsageFlags::UNIFORM_BUFFER,
-            Home::Upload,
-        )?;
-        let info =
-            vk::DescriptorBufferInfo::default().buffer(uniform.handle).range(params.len() as u64);
-        descriptors.push((inner.bindings.params, Descriptor::Buffer(info)));
-        let (pool, sets) = inner.make_sets()?;
-        let launch = Launch {
-            kernel: self.clone(),
-            params,
-            uniform,
-            log: None,
-            log_capacity: LOG_CAPACITY,
-            kernel_id: 0,
-            pool,
-            sets,
-            _held: held,
+        Ok(Resolved { params, descriptors, held })
+    }
+
+    /// The descriptor of the parameter block, whose offset is given with each dispatch.
+    pub fn params_descriptor(&self, buffer: vk::Buffer) -> Written {
+        let bytes = self.metadata.params.size.into();
+        let info = vk::DescriptorBufferInfo::default().buffer(buffer).range(bytes);
+        (self.bindings.params, Descriptor::Buffer(info))
+    }
+
+    /// A log for dispatches of this kernel, with its descriptor; nothing if it does not log. Notes its size in the block.
+    pub fn make_log(
+        &self,
+        params: &mut [u8],
+        capacity: u64,
+    ) -> Result<Option<(Buffer, Written)>, RuntimeError> {
+        let (Some(offset), Some(slot)) = (self.metadata.params.log, self.bindings.log) else {
+            return Ok(None);
         };
-        for slot in &inner.bindings.samplers {
-            let samplers = inner.device.samplers()?;
-            for i in 0..slot.count {
-                let number = (slot.index + i) as usize % samplers.len();
-                let info = vk::DescriptorImageInfo::default().sampler(samplers[number]);
-                launch.write(*slot, i, &Descriptor::Image(info));
-            }
+        let log = Buffer::zeroed(&self.device, 8 + capacity)?;
+        self.device.check_range(log.0.capacity)?;
+        let info = vk::DescriptorBufferInfo::default().buffer(log.0.handle).range(log.0.capacity);
+        put(params, offset, &capacity.to_le_bytes());
+        Ok(Some((log, (slot, Descriptor::Buffer(info)))))
+    }
+
+    /// Notes a dispatch's size and kernel id in a parameter block.
+    pub fn put_dispatch(&self, params: &mut [u8], size: [u32; 3], kernel_id: u32) {
+        for (i, word) in size.into_iter().chain([kernel_id]).enumerate() {
+            put(params, self.metadata.params.dispatch + 4 * i as u32, &word.to_le_bytes());
         }
-        descriptors.iter().for_each(|(slot, descriptor)| launch.write(*slot, 0, descriptor));
-        Ok(launch)
     }
 }
 
@@ -300,29 +332,113 @@ impl kernel::Inner {
         })
     }
 
-    /// The sets of a launch: its own from a pool of its own, and the device's heaps.
-    fn make_sets(&self) -> Result<(vk::DescriptorPool, Vec<vk::DescriptorSet>), RuntimeError> {
+    /// Layouts of the sets that are not heaps.
+    fn own_sets(&self) -> Vec<vk::DescriptorSetLayout> {
+        let is_heap = |l| self.device.heaps.iter().filter_map(|h| h.get()).any(|h| h.layout == l);
+        self.sets.iter().copied().filter(|l| !is_heap(*l)).collect()
+    }
+
+    /// The sets of a dispatch: its own from a pool, written with the descriptors and samplers, and the device's heaps.
+    pub fn make_sets(
+        &self,
+        pool: &Pool,
+        descriptors: &[Written],
+    ) -> Result<Vec<vk::DescriptorSet>, RuntimeError> {
         let device = &self.device;
+        let own = self.own_sets();
+        let mut made = Vec::new();
+        if !own.is_empty() {
+            let info = vk::DescriptorSetAllocateInfo::default()
+                .descriptor_pool(pool.handle)
+                .set_layouts(&own);
+            // SAFETY: pool and layouts are alive, and the pool is used by one thread.
+            let sets = unsafe { device.handle.allocate_descriptor_sets(&info) };
+            made = allocation("vkAllocateDescriptorSets", 0, sets)?;
+        }
+        let mut made = made.into_iter();
         let heap_of =
             |layout| device.heaps.iter().filter_map(|h| h.get()).find(|h| h.layout == layout);
-        let own: Vec<_> = self.sets.iter().copied().filter(|l| heap_of(*l).is_none()).collect();
-        let info = vk::DescriptorPoolCreateInfo::default()
-            .max_sets(own.len().max(1) as u32)
-            .pool_sizes(&self.counts);
-        // SAFETY: the sizes are those of the layouts.
-        let pool = unsafe { device.handle.create_descriptor_pool(&info, None) };
-        let pool = allocation("vkCreateDescriptorPool", 0, pool)?;
-        let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&own);
-        // SAFETY: pool and layouts are alive.
-        let made = unsafe { device.handle.allocate_descriptor_sets(&info) };
-        let made = allocation("vkAllocateDescriptorSets", 0, made).inspect_err(|_| {
-            // SAFETY: nothing has used the pool.
-            unsafe { device.handle.destroy_descriptor_pool(pool, None) }
-        })?;
-        let mut made = made.into_iter();
         let set =
             |layout| heap_of(layout).map(|h| h.set).or_else(|| made.next()).unwrap_or_default();
-        Ok((pool, self.sets.iter().copied().map(set).collect()))
+        let sets: Vec<_> = self.sets.iter().copied().map(set).collect();
+        for slot in &self.bindings.samplers {
+            let samplers = device.samplers()?;
+            for i in 0..slot.count {
+                let number = (slot.index + i) as usize % samplers.len();
+                let info = vk::DescriptorImageInfo::default().sampler(samplers[number]);
+                write(device, &sets, *slot, i, &Descriptor::Image(info));
+            }
+        }
+        descriptors.iter().for_each(|(slot, d)| write(device, &sets, *slot, 0, d));
+        Ok(sets)
+    }
+}
+
+/// Where descriptor sets come from; they go with it.
+pub(super) struct Pool {
+    device: std::sync::Arc<Shared>,
+    handle: vk::DescriptorPool,
+}
+
+impl Pool {
+    /// A pool with room for a dispatch of each kernel. `kernels` counts them.
+    pub fn new<'a>(
+        device: &std::sync::Arc<Shared>,
+        kernels: usize,
+        each: impl IntoIterator<Item = &'a kernel::Inner>,
+    ) -> Result<Self, RuntimeError> {
+        let mut counts: std::collections::BTreeMap<vk::DescriptorType, u32> = Default::default();
+        for kernel in each {
+            for size in &kernel.counts {
+                *counts.entry(size.ty).or_default() += size.descriptor_count;
+            }
+        }
+        let size = |(ty, n)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(n);
+        let sizes: Vec<_> = counts.into_iter().map(size).collect();
+        let info = vk::DescriptorPoolCreateInfo::default()
+            .max_sets((kernels * kernel::SETS).max(1) as u32)
+            .pool_sizes(&sizes);
+        // SAFETY: the sizes are those of the layouts.
+        let handle = unsafe { device.handle.create_descriptor_pool(&info, None) };
+        let handle = allocation("vkCreateDescriptorPool", 0, handle)?;
+        Ok(Self { device: device.clone(), handle })
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: nothing that uses the sets is pending; they go with their pool.
+        unsafe { self.device.handle.destroy_descriptor_pool(self.handle, None) }
+    }
+}
+
+/// Writes a descriptor into the sets of a dispatch, which must not be pending.
+pub(super) fn write(
+    device: &Shared,
+    sets: &[vk::DescriptorSet],
+    slot: Slot,
+    element: u32,
+    descriptor: &Descriptor,
+) {
+    let Some(set) = sets.get(slot.set as usize) else { return };
+    let mut write = vk::WriteDescriptorSet::default()
+        .dst_set(*set)
+        .dst_binding(slot.index)
+        .dst_array_element(element);
+    let (buffers, images);
+    match descriptor {
+        Descriptor::Buffer(info) => {
+            buffers = [*info];
+            write = write.buffer_info(&buffers);
+        }
+        Descriptor::Image(info) => {
+            images = [*info];
+            write = write.image_info(&images);
+        }
+    }
+    if let Some(ty) = kernel::descriptor_type(slot.kind) {
+        // SAFETY: set and binding are of the kernel's layout; the caller says that no dispatch with this set is pending.
+        unsafe { device.handle.update_descriptor_sets(&[write.descriptor_type(ty)], &[]) }
     }
 }
 
@@ -355,60 +471,17 @@ impl Launch {
         self
     }
 
-    fn write(&self, slot: Slot, element: u32, descriptor: &Descriptor) {
-        let Some(set) = self.sets.get(slot.set as usize) else { return };
-        let mut write = vk::WriteDescriptorSet::default()
-            .dst_set(*set)
-            .dst_binding(slot.index)
-            .dst_array_element(element);
-        let (buffers, images);
-        match descriptor {
-            Descriptor::Buffer(info) => {
-                buffers = [*info];
-                write = write.buffer_info(&buffers);
-            }
-            Descriptor::Image(info) => {
-                images = [*info];
-                write = write.image_info(&images);
-            }
-        }
-        if let Some(ty) = kernel::descriptor_type(slot.kind) {
-            // SAFETY: set and binding are of the kernel's layout; no dispatch of this launch is pending.
-            unsafe {
-                self.kernel
-                    .0
-                    .device
-                    .handle
-                    .update_descriptor_sets(&[write.descriptor_type(ty)], &[])
-            }
-        }
-    }
-
     /// Writes what changes from one dispatch to the next: an empty log, the dispatch size and the kernel id.
     pub(super) fn prepare(&mut self, size: [u32; 3]) -> Result<(), RuntimeError> {
         let kernel = self.kernel.0.clone();
-        let params = kernel.metadata.params;
-        if let (Some(offset), Some(slot)) = (params.log, kernel.bindings.log) {
-            if self.log.is_none() {
-                let log = Buffer::zeroed(&kernel.device, 8 + self.log_capacity)?;
-                kernel.device.check_range(log.0.capacity)?;
-                let info =
-                    vk::DescriptorBufferInfo::default().buffer(log.0.handle).range(log.0.capacity);
-                self.write(slot, 0, &Descriptor::Buffer(info));
-                self.log = Some(log);
-            }
-            put(&mut self.params, offset, &self.log_capacity.to_le_bytes());
+        if self.log.is_none()
+            && let Some((log, (slot, descriptor))) =
+                kernel.make_log(&mut self.params, self.log_capacity)?
+        {
+            write(&kernel.device, &self.sets, slot, 0, &descriptor);
+            self.log = Some(log);
         }
-        for (i, word) in size.into_iter().chain([self.kernel_id]).enumerate() {
-            put(&mut self.params, params.dispatch + 4 * i as u32, &word.to_le_bytes());
-        }
+        kernel.put_dispatch(&mut self.params, size, self.kernel_id);
         self.uniform.upload(0, &self.params)
-    }
-}
-
-impl Drop for Launch {
-    fn drop(&mut self) {
-        // SAFETY: submissions are waited for; the sets go with their pool.
-        unsafe { self.kernel.0.device.handle.destroy_descriptor_pool(self.pool, None) }
     }
 }

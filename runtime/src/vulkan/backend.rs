@@ -1,42 +1,108 @@
-//! The device `vulkan` under command lists: a thread runs each list, one command after the other, in the order they were
-//! recorded. Copies go through the host.
+//! The device `vulkan` under command lists. Submitting a list begins it; threads see lists to their ends.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
 
 use luisac_artifact::{DeviceProfile, Metadata};
 
-use super::{Arg, BindlessArray, Buffer, Device, Image, Kernel, Launch};
-use crate::{
-    Argument, ImageLevel, ImageShape, Output, RuntimeError,
-    argument::Given,
-    backend::{Backend, Raw, Worker},
-    list::{Command, Committed, Sizes},
-    resource::{ArrayMemory, BufferView, Change},
-    stream::{Run, call_host},
+use super::{
+    Device,
+    lists::{self, Prepared, Session},
 };
+use crate::{
+    ImageShape, RuntimeError,
+    backend::{Backend, Raw},
+    list::{Command, Committed},
+    stream::Run,
+};
+
+/// Most threads that see lists to their ends. What they wait for has been submitted, so more lists than this may run.
+const THREADS: usize = 8;
 
 /// The best Vulkan device of the machine.
 pub(crate) struct Vulkan {
     device: Device,
-    worker: Worker,
+    threads: Arc<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    work: Mutex<Work>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    waiting: VecDeque<Session>,
+    threads: usize,
+    idle: usize,
+    closed: bool,
 }
 
 impl Vulkan {
     pub(crate) fn open() -> Result<Self, RuntimeError> {
-        let device = Device::open()?;
-        let worker = Worker::new("luisac-vulkan", |run| {
-            let Some(list) = run.list() else { return Ok(Output::default()) };
-            execute(run, &list)
-        })?;
-        Ok(Self { device, worker })
+        Ok(Self { device: Device::open()?, threads: Arc::default() })
     }
 }
 
-/// A launch for each command that is a dispatch.
-struct Prepared(Vec<Option<Mutex<Launch>>>);
+impl Drop for Vulkan {
+    fn drop(&mut self) {
+        self.threads.lock().closed = true;
+        self.threads.more.notify_all();
+    }
+}
+
+impl Threads {
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a list over to a thread.
+    fn take(self: &Arc<Self>, session: Session) {
+        let mut work = self.lock();
+        work.waiting.push_back(session);
+        if work.waiting.len() > work.idle && work.threads < THREADS {
+            let threads = self.clone();
+            let thread = std::thread::Builder::new().name("luisac-vulkan".into());
+            if thread.spawn(move || threads.serve()).is_ok() {
+                work.threads += 1;
+            } else if work.threads == 0 {
+                // The system gives no threads: the caller does it.
+                let session = work.waiting.pop_back();
+                drop(work);
+                if let Some(session) = session {
+                    session.finish();
+                }
+                return;
+            }
+        }
+        drop(work);
+        self.more.notify_one();
+    }
+
+    /// The life of a thread.
+    fn serve(&self) {
+        let mut work = self.lock();
+        loop {
+            if let Some(session) = work.waiting.pop_front() {
+                drop(work);
+                session.finish();
+                work = self.lock();
+            } else if work.closed {
+                return;
+            } else {
+                work.idle += 1;
+                work = self.more.wait(work).unwrap_or_else(PoisonError::into_inner);
+                work.idle -= 1;
+            }
+        }
+    }
+}
 
 /// What this device made. Resources of others were refused when the list was recorded.
-fn own<T: 'static>(raw: &Raw) -> Result<&T, RuntimeError> {
+pub(super) fn own<T: 'static>(raw: &Raw) -> Result<&T, RuntimeError> {
     raw.downcast_ref().ok_or(RuntimeError::OtherDevice)
 }
 
@@ -81,154 +147,15 @@ impl Backend for Vulkan {
     }
 
     fn prepare(&self, commands: &[Command]) -> Result<Raw, RuntimeError> {
-        let launch = |command: &Command| match command {
-            Command::Dispatch { kernel, arguments, .. } => {
-                let kernel: &Kernel = own(&kernel.0.raw)?;
-                let arguments = arguments.iter().map(as_arg);
-                let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-                Ok(Some(Mutex::new(kernel.bind(&arguments)?)))
-            }
-            _ => Ok(None),
-        };
-        let launches = commands.iter().map(launch).collect::<Result<Vec<_>, RuntimeError>>()?;
-        Ok(Box::new(Prepared(launches)))
+        Ok(Box::new(Prepared::new(&self.device.0, commands)?))
     }
 
     fn start(&self, run: Arc<Run>, _here: bool) {
-        self.worker.start(run);
+        self.threads.take(Session::begin(&self.device.0, run));
     }
 
     fn skip(&self, list: &Committed, from: usize) {
-        for command in list.commands.iter().skip(from) {
-            if let Command::Update { array, changes } = command {
-                // What a slot cannot hold stays out of it; the list has failed anyway.
-                let _ = update(array, changes);
-            }
-        }
+        // What a slot cannot hold stays out of it, and a lost device is found by later lists; this one has failed anyway.
+        let _ = lists::skip(list, from);
     }
-}
-
-/// An argument as the plain layer takes it.
-fn as_arg(argument: &Argument) -> Result<Arg<'_>, RuntimeError> {
-    Ok(match &argument.0 {
-        Given::Value(bytes, _) => Arg::Value(bytes),
-        Given::Buffer(view, _) => Arg::View(own(&view.memory.raw)?, view.start..view.end()),
-        Given::Image(level) => Arg::Level(own(&level.memory.raw)?, level.level),
-        Given::Bindless(array) => Arg::BindlessArray(own(&array.raw)?),
-        Given::Indirect(buffer) => {
-            Arg::Indirect(own(&buffer.view().memory.raw)?, buffer.capacity())
-        }
-    })
-}
-
-fn execute(run: &Run, list: &Committed) -> Result<Output, RuntimeError> {
-    let prepared: &Prepared = own(&list.raw)?;
-    let mut output = Output::default();
-    for (position, command) in list.commands.iter().enumerate() {
-        let launch = prepared.0.get(position).and_then(Option::as_ref);
-        let one = match (command, launch) {
-            (Command::Dispatch { kernel, sizes, .. }, Some(launch)) => {
-                let mut launch = launch.lock().unwrap_or_else(PoisonError::into_inner);
-                dispatch(&mut launch, kernel.metadata(), sizes, &mut output)
-            }
-            (Command::Callback(f), _) => {
-                let mut f = f.lock().unwrap_or_else(PoisonError::into_inner);
-                call_host(&mut *f)
-            }
-            (Command::Signal(_), _) => {
-                run.signal(position);
-                Ok(())
-            }
-            _ => copy(command),
-        };
-        if let Err(e) = one {
-            run.skip(list, position);
-            return Err(e);
-        }
-    }
-    Ok(output)
-}
-
-fn dispatch(
-    launch: &mut Launch,
-    metadata: &Metadata,
-    sizes: &Sizes,
-    output: &mut Output,
-) -> Result<(), RuntimeError> {
-    let mut one = |size, id| -> Result<(), RuntimeError> {
-        let more = launch.kernel_id(id).dispatch(size)?;
-        output.lines.extend(more.lines);
-        output.lost += more.lost;
-        Ok(())
-    };
-    match sizes {
-        Sizes::Direct(sizes) => {
-            sizes.iter().enumerate().try_for_each(|(id, size)| one(*size, id as u32))
-        }
-        Sizes::Indirect(buffer) => {
-            let memory: &Buffer = own(&buffer.view().memory.raw)?;
-            let all = buffer.dispatches(metadata, |at, bytes| memory.download(at, bytes))?;
-            all.into_iter().try_for_each(|d| one(d.size, d.kernel_id))
-        }
-    }
-}
-
-/// Runs a command that moves bytes.
-fn copy(command: &Command) -> Result<(), RuntimeError> {
-    match command {
-        Command::Upload { data, to } => put(to, data),
-        Command::Download { from, to } => take(from).map(|bytes| to.set(bytes)),
-        Command::Copy { from, to } => put(to, &take(from)?),
-        Command::Fill { to, with } if with.is_empty() => put(to, &[]),
-        Command::Fill { to, with } => put(to, &with.repeat(to.bytes as usize / with.len())),
-        Command::UploadImage { data, to } => put_level(to, data),
-        Command::DownloadImage { from, to } => take_level(from).map(|bytes| to.set(bytes)),
-        Command::CopyImage { from, to } => put_level(to, &take_level(from)?),
-        Command::BufferToImage { from, to } => put_level(to, &take(from)?),
-        Command::ImageToBuffer { from, to } => put(to, &take_level(from)?),
-        Command::Update { array, changes } => update(array, changes),
-        Command::Dispatch { .. } | Command::Callback(_) | Command::Signal(_) => Ok(()),
-    }
-}
-
-fn put(to: &BufferView, data: &[u8]) -> Result<(), RuntimeError> {
-    own::<Buffer>(&to.memory.raw)?.upload(to.start, data)
-}
-
-fn take(from: &BufferView) -> Result<Vec<u8>, RuntimeError> {
-    let mut bytes = vec![0; from.bytes as usize];
-    own::<Buffer>(&from.memory.raw)?.download(from.start, &mut bytes)?;
-    Ok(bytes)
-}
-
-fn put_level(to: &ImageLevel, data: &[u8]) -> Result<(), RuntimeError> {
-    own::<Image>(&to.memory.raw)?.upload(to.level, data)
-}
-
-fn take_level(from: &ImageLevel) -> Result<Vec<u8>, RuntimeError> {
-    own::<Image>(&from.memory.raw)?.to_vec(from.level)
-}
-
-fn update(array: &ArrayMemory, changes: &[(u32, Change)]) -> Result<(), RuntimeError> {
-    let slots: &BindlessArray = own(&array.raw)?;
-    for (slot, change) in changes {
-        match change {
-            Change::Buffer(None) => slots.set_buffer(*slot, None)?,
-            Change::Buffer(Some(view)) => {
-                slots.set_view(*slot, own(&view.memory.raw)?, view.start..view.end())?;
-            }
-            Change::Image(dimension, None) => slots.set_image(*slot, *dimension, None)?,
-            Change::Image(dimension, Some(member)) => {
-                let level = member.level.level;
-                if level > 0 {
-                    let (start, end) = (level.into(), u64::from(level) + 1);
-                    let what = "the first level of an image in a slot";
-                    return Err(RuntimeError::Range { what, start, end, size: 1 });
-                }
-                let image: &Image = own(&member.level.memory.raw)?;
-                slots.set_image(*slot, *dimension, Some((image, member.sampler)))?;
-            }
-        }
-    }
-    Ok(())
 }

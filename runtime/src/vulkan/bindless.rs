@@ -9,7 +9,7 @@ use super::{Buffer, Image, VulkanError, device::Shared, heap::Heap};
 use crate::{RuntimeError, Sampler};
 
 /// Bytes of a slot's record.
-const RECORD: usize = 32;
+pub(super) const RECORD: u64 = 32;
 
 /// An array of buffers and images that kernels index. A clone is the same array.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl BindlessArray {
         for heap in [Heap::Buffers, Heap::Images2d, Heap::Images3d] {
             device.heap(heap)?;
         }
-        let records = Buffer::zeroed(device, u64::from(slots) * RECORD as u64)?;
+        let records = Buffer::zeroed(device, u64::from(slots) * RECORD)?;
         let slots = Mutex::new(vec![Slot::default(); slots as usize]);
         Ok(Self(Arc::new(Inner { device: device.clone(), records, slots })))
     }
@@ -89,20 +89,7 @@ impl BindlessArray {
         range: Range<u64>,
     ) -> Result<(), RuntimeError> {
         self.check_device(&buffer.0.device)?;
-        let size = range.end.checked_sub(range.start).filter(|_| range.end <= buffer.len());
-        let Some(size) = size else {
-            let (expected, got) = (buffer.len(), range.start.max(range.end));
-            return Err(RuntimeError::DataSize { expected, got, unit: "bytes" });
-        };
-        let Ok(offset) = u32::try_from(range.start) else {
-            let most = u32::MAX.into();
-            let (what, asked) = ("an offset in bytes", range.start);
-            return Err(VulkanError::Limit { what, asked, most }.into());
-        };
-        let mut record = [0; 16];
-        record[0..4].copy_from_slice(&buffer.0.place()?.to_le_bytes());
-        record[4..8].copy_from_slice(&offset.to_le_bytes());
-        record[8..16].copy_from_slice(&size.to_le_bytes());
+        let record = buffer_record(buffer, range)?;
         self.update(slot, 0, &record, |s| s.buffer = Some(buffer.clone()))
     }
 
@@ -116,21 +103,24 @@ impl BindlessArray {
         dimension: u32,
         image: Option<(&Image, Sampler)>,
     ) -> Result<(), RuntimeError> {
-        let mut word = 0;
+        let mut record = [0; 8];
         if let Some((image, sampler)) = image {
             self.check_device(&image.0.device)?;
             if image.dimension() != dimension {
                 let (expected, got) = (dimension.into(), image.dimension().into());
                 return Err(RuntimeError::DataSize { expected, got, unit: "dimensions" });
             }
-            // Places are below 2^16, so that the sampler's bits are free.
-            word = image.0.place()? | sampler.code() << 28;
+            record = image_record(image, 0, sampler)?;
         }
-        let offset = if dimension == 3 { 24 } else { 16 };
-        self.update(slot, offset, &u64::from(word).to_le_bytes(), |s| {
+        self.update(slot, image_offset(dimension), &record, |s| {
             *(if dimension == 3 { &mut s.image3d } else { &mut s.image2d }) =
                 image.map(|(i, _)| i.clone());
         })
+    }
+
+    /// Stores a part of a slot's record. What it leads to must live as long as it can be reached.
+    pub(super) fn store(&self, slot: u32, offset: u64, bytes: &[u8]) -> Result<(), RuntimeError> {
+        self.0.records.upload(u64::from(slot) * RECORD + offset, bytes)
     }
 
     fn check_device(&self, other: &Arc<Shared>) -> Result<(), RuntimeError> {
@@ -156,8 +146,43 @@ impl BindlessArray {
                 unit: "slots",
             });
         };
-        self.0.records.upload(u64::from(slot) * RECORD as u64 + offset, bytes)?;
+        self.store(slot, offset, bytes)?;
         keep(entry);
         Ok(())
     }
+}
+
+/// The part of a record that says where a buffer's bytes are.
+pub(super) fn buffer_record(buffer: &Buffer, range: Range<u64>) -> Result<[u8; 16], RuntimeError> {
+    let size = range.end.checked_sub(range.start).filter(|_| range.end <= buffer.len());
+    let Some(size) = size else {
+        let (expected, got) = (buffer.len(), range.start.max(range.end));
+        return Err(RuntimeError::DataSize { expected, got, unit: "bytes" });
+    };
+    let Ok(offset) = u32::try_from(range.start) else {
+        let most = u32::MAX.into();
+        let (what, asked) = ("an offset in bytes", range.start);
+        return Err(VulkanError::Limit { what, asked, most }.into());
+    };
+    let mut record = [0; 16];
+    record[0..4].copy_from_slice(&buffer.0.place()?.to_le_bytes());
+    record[4..8].copy_from_slice(&offset.to_le_bytes());
+    record[8..16].copy_from_slice(&size.to_le_bytes());
+    Ok(record)
+}
+
+/// The part of a record that says where an image is, from a level on.
+pub(super) fn image_record(
+    image: &Image,
+    level: u32,
+    sampler: Sampler,
+) -> Result<[u8; 8], RuntimeError> {
+    // Places are below 2^16, so that the sampler's bits are free.
+    let word = image.0.place(level)? | sampler.code() << 28;
+    Ok(u64::from(word).to_le_bytes())
+}
+
+/// Where in a record the image of 2 or 3 dimensions is.
+pub(super) fn image_offset(dimension: u32) -> u64 {
+    if dimension == 3 { 24 } else { 16 }
 }

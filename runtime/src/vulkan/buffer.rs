@@ -33,8 +33,8 @@ pub(super) struct Raw {
     pub place: OnceLock<u32>,
 }
 
-// SAFETY: Vulkan's handles may be used from any thread; what is not thread-safe (the queue, writing while a dispatch runs) is
-// behind the device's lock, which every access through the mapped address takes.
+// SAFETY: Vulkan's handles may be used from any thread; every access through the mapped address takes the lock of what is done at
+// once, and lists that use the buffer do not run meanwhile: their order is kept above.
 unsafe impl Send for Raw {}
 // SAFETY: as above.
 unsafe impl Sync for Raw {}
@@ -49,41 +49,9 @@ impl Raw {
     ) -> Result<Self, RuntimeError> {
         let capacity = len.max(1).checked_next_multiple_of(GRAIN);
         let capacity = capacity.ok_or(RuntimeError::OutOfMemory { bytes: len })?;
-        let info = vk::BufferCreateInfo::default()
-            .size(capacity)
-            .usage(usage)
-            .sharing_mode(vk::SharingMode::EXCLUSIVE);
-        // SAFETY: the device is alive, the structure complete.
-        let handle = unsafe { device.handle.create_buffer(&info, None) };
-        let handle = allocation("vkCreateBuffer", capacity, handle)?;
-        // SAFETY: the buffer was made a moment ago.
-        let needs = unsafe { device.handle.get_buffer_memory_requirements(handle) };
-        let bound = device.allocate(needs, home).and_then(|memory| {
-            // SAFETY: neither has been bound, and the memory is as large as the buffer needs.
-            let bound = unsafe { device.handle.bind_buffer_memory(handle, memory.handle, 0) };
-            match allocation("vkBindBufferMemory", capacity, bound) {
-                Ok(()) => Ok(memory),
-                Err(e) => {
-                    device.free(&memory);
-                    Err(e)
-                }
-            }
-        });
-        match bound {
-            Ok(allocation) => Ok(Self {
-                device: device.clone(),
-                handle,
-                allocation,
-                len,
-                capacity,
-                place: OnceLock::new(),
-            }),
-            Err(e) => {
-                // SAFETY: nothing has used the buffer.
-                unsafe { device.handle.destroy_buffer(handle, None) };
-                Err(e)
-            }
-        }
+        let (handle, allocation) = device.make_buffer(capacity, usage, home)?;
+        let (device, place) = (device.clone(), OnceLock::new());
+        Ok(Self { device, handle, allocation, len, capacity, place })
     }
 
     /// A temporary buffer for one transfer.
@@ -92,12 +60,12 @@ impl Raw {
         Self::new(device, len, usage, home)
     }
 
-    /// Runs `f` on the bytes, if the host sees them, while nothing runs on the device.
+    /// Runs `f` on the bytes, if the host sees them, while nothing that is done at once runs on the device.
     pub fn with_bytes<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
         let address = self.allocation.mapped?;
         let _alone = self.device.alone();
-        // SAFETY: the mapping is `capacity` bytes long; no dispatch runs and no other thread is here, since all of them
-        // hold the device's lock; `f` cannot keep the slice.
+        // SAFETY: the mapping is `capacity` bytes long; no dispatch that uses them runs and no other thread is here, since all
+        // of them hold the lock or are lists, whose order is kept above; `f` cannot keep the slice.
         Some(f(unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), self.capacity as usize) }))
     }
 
@@ -173,12 +141,51 @@ impl Raw {
     }
 }
 
+impl Shared {
+    /// A buffer with memory bound to it.
+    pub fn make_buffer(
+        &self,
+        bytes: u64,
+        usage: vk::BufferUsageFlags,
+        home: Home,
+    ) -> Result<(vk::Buffer, Allocation), RuntimeError> {
+        let info = vk::BufferCreateInfo::default()
+            .size(bytes)
+            .usage(usage)
+            .sharing_mode(vk::SharingMode::EXCLUSIVE);
+        // SAFETY: the device is alive, the structure complete.
+        let handle = unsafe { self.handle.create_buffer(&info, None) };
+        let handle = allocation("vkCreateBuffer", bytes, handle)?;
+        // SAFETY: the buffer was made a moment ago.
+        let needs = unsafe { self.handle.get_buffer_memory_requirements(handle) };
+        let bound = self.allocate(needs, home).and_then(|memory| {
+            // SAFETY: neither has been bound, and the memory is as large as the buffer needs.
+            let bound = unsafe { self.handle.bind_buffer_memory(handle, memory.handle, 0) };
+            match allocation("vkBindBufferMemory", bytes, bound) {
+                Ok(()) => Ok(memory),
+                Err(e) => {
+                    self.free(&memory);
+                    Err(e)
+                }
+            }
+        });
+        match bound {
+            Ok(allocation) => Ok((handle, allocation)),
+            Err(e) => {
+                // SAFETY: nothing has used the buffer.
+                unsafe { self.handle.destroy_buffer(handle, None) };
+                Err(e)
+            }
+        }
+    }
+}
+
 impl Drop for Raw {
     fn drop(&mut self) {
         if let Some(place) = self.place.get() {
             self.device.give_back(Heap::Buffers, *place);
         }
-        // SAFETY: submissions are waited for, so nothing uses the buffer.
+        // SAFETY: what runs keeps its resources alive, so nothing uses the buffer.
         unsafe { self.device.handle.destroy_buffer(self.handle, None) };
         self.device.free(&self.allocation);
     }

@@ -11,6 +11,9 @@ use super::{
     features::{Abilities, Features},
     heap::{Heap, Place},
     instance::{Candidate, Instance},
+    queue::{MOST_QUEUES, Queue},
+    recorder::{Commands, Recorders},
+    staging::Staging,
 };
 use crate::RuntimeError;
 
@@ -27,17 +30,13 @@ pub(super) struct Shared {
     pub limits: vk::PhysicalDeviceLimits,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub abilities: Abilities,
-    queue: Mutex<Queue>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) recorders: Recorders,
+    pub(super) staging: Staging,
+    /// What [`Shared::submit`] records into. Who holds the lock is alone with what is done at once, outside of lists.
+    direct: Mutex<Option<Commands>>,
     pub(super) heaps: [OnceLock<Place>; 3],
     pub(super) samplers: OnceLock<[vk::Sampler; 16]>,
-}
-
-/// The queue with the means to use it. Its lock is the device's: whoever holds it is alone with the device.
-struct Queue {
-    handle: vk::Queue,
-    pool: vk::CommandPool,
-    commands: vk::CommandBuffer,
-    fence: vk::Fence,
 }
 
 impl Device {
@@ -146,9 +145,12 @@ impl Shared {
                 candidate.info.name
             )));
         };
+        let count = families[family].queue_count.clamp(1, MOST_QUEUES);
+        let priorities = vec![1.0; count as usize];
+        let family = family as u32;
         let queues = [vk::DeviceQueueCreateInfo::default()
-            .queue_family_index(family as u32)
-            .queue_priorities(&[1.0])];
+            .queue_family_index(family)
+            .queue_priorities(&priorities)];
         let extensions = features.extensions();
         let mut chain = features.link();
         let info = vk::DeviceCreateInfo::default()
@@ -158,7 +160,7 @@ impl Shared {
         // SAFETY: features and extensions are those that the device said it has.
         let handle = unsafe { instance.handle.create_device(physical, &info, None) };
         let handle = call("vkCreateDevice", handle)?;
-        let queue = Queue::new(&handle, family as u32).inspect_err(|_| {
+        let queues = make_queues(&handle, family, count).inspect_err(|_| {
             // SAFETY: nothing else of the device exists.
             unsafe { handle.destroy_device(None) }
         })?;
@@ -177,19 +179,22 @@ impl Shared {
             limits,
             memory,
             abilities,
-            queue: Mutex::new(queue),
+            queues,
+            recorders: Recorders::new(family),
+            staging: Staging::default(),
+            direct: Mutex::default(),
             heaps: Default::default(),
             samplers: OnceLock::new(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn direct(&self) -> MutexGuard<'_, Option<Commands>> {
+        self.direct.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps everyone else from the device, and waits until nothing runs on it.
+    /// Keeps everyone else from doing something at once, and waits until nothing of that kind runs.
     pub fn alone(&self) -> impl Drop + '_ {
-        self.lock()
+        self.direct()
     }
 
     /// Records commands, submits them, and waits until they have ended.
@@ -199,30 +204,21 @@ impl Shared {
         &self,
         record: impl FnOnce(&ash::Device, vk::CommandBuffer),
     ) -> Result<(), RuntimeError> {
-        let queue = self.lock();
-        let device = &self.handle;
-        let begin = vk::CommandBufferBeginInfo::default()
-            .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-        // SAFETY: the lock makes this thread the only one that uses pool, buffer, fence and queue; each submission is waited
-        // for, so the buffer is not pending, unless the device was lost, which the first call then says again.
-        unsafe {
-            let reset = device.reset_command_pool(queue.pool, vk::CommandPoolResetFlags::empty());
-            call("vkResetCommandPool", reset)?;
-            call("vkBeginCommandBuffer", device.begin_command_buffer(queue.commands, &begin))?;
-        }
-        barrier(device, queue.commands);
-        record(device, queue.commands);
-        barrier(device, queue.commands);
-        let commands = [queue.commands];
-        let submission = [vk::SubmitInfo::default().command_buffers(&commands)];
-        // SAFETY: as above.
-        unsafe {
-            call("vkEndCommandBuffer", device.end_command_buffer(queue.commands))?;
-            call("vkResetFences", device.reset_fences(&[queue.fence]))?;
-            call("vkQueueSubmit", device.queue_submit(queue.handle, &submission, queue.fence))?;
-            // Without an end: a kernel may run as long as the driver lets it.
-            Ok(call("vkWaitForFences", device.wait_for_fences(&[queue.fence], true, u64::MAX))?)
-        }
+        let mut direct = self.direct();
+        let made = match direct.take() {
+            Some(made) => made,
+            None => self.recorders.take(&self.handle)?,
+        };
+        // Each submission is waited for, so the buffer is not pending.
+        let commands = direct.insert(made);
+        commands.reset(&self.handle)?;
+        let buffer = commands.record(&self.handle, |buffer| {
+            barrier(&self.handle, buffer);
+            record(&self.handle, buffer);
+            barrier(&self.handle, buffer);
+        })?;
+        let ticket = self.enqueue(buffer, 0)?;
+        Ok(self.wait(ticket)?)
     }
 
     /// The heap of a kind, made at its first use.
@@ -259,50 +255,30 @@ fn barrier(device: &ash::Device, commands: vk::CommandBuffer) {
     unsafe { device.cmd_pipeline_barrier(commands, stages, stages, flags, &barrier, &[], &[]) }
 }
 
-impl Queue {
-    fn new(device: &ash::Device, family: u32) -> Result<Self, VulkanError> {
-        let pool = vk::CommandPoolCreateInfo::default()
-            .queue_family_index(family)
-            .flags(vk::CommandPoolCreateFlags::TRANSIENT);
-        // SAFETY: the family is the one that the device was made with. What is made before a call fails goes with the device.
-        unsafe {
-            let pool = call("vkCreateCommandPool", device.create_command_pool(&pool, None))?;
-            let info = vk::CommandBufferAllocateInfo::default()
-                .command_pool(pool)
-                .level(vk::CommandBufferLevel::PRIMARY)
-                .command_buffer_count(1);
-            let commands = call("vkAllocateCommandBuffers", device.allocate_command_buffers(&info));
-            let fence =
-                call("vkCreateFence", device.create_fence(&vk::FenceCreateInfo::default(), None));
-            match (commands, fence) {
-                (Ok(commands), Ok(fence)) if !commands.is_empty() => {
-                    let handle = device.get_device_queue(family, 0);
-                    Ok(Self { handle, pool, commands: commands[0], fence })
-                }
-                (commands, fence) => {
-                    if let Ok(fence) = fence {
-                        device.destroy_fence(fence, None);
-                    }
-                    device.destroy_command_pool(pool, None);
-                    let result = vk::Result::ERROR_INITIALIZATION_FAILED;
-                    Err(commands
-                        .err()
-                        .unwrap_or(VulkanError::Call { call: "vkCreateFence", result }))
-                }
+fn make_queues(device: &ash::Device, family: u32, count: u32) -> Result<Vec<Queue>, VulkanError> {
+    let mut queues = Vec::new();
+    for position in 0..count {
+        match Queue::new(device, family, position) {
+            Ok(queue) => queues.push(queue),
+            Err(e) => {
+                queues.iter().for_each(|q: &Queue| q.destroy(device));
+                return Err(e);
             }
         }
     }
+    Ok(queues)
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let queue = self.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: every resource holds a reference to this, so all are gone; submissions are waited for, and a lost device
-        // is waited for here.
+        self.settle();
+        let direct = self.direct.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        direct.into_iter().for_each(|commands| commands.destroy(&self.handle));
+        self.recorders.destroy(&self.handle);
+        self.staging.destroy(&self.handle);
+        self.queues.iter().for_each(|queue| queue.destroy(&self.handle));
+        // SAFETY: every resource holds a reference to this, so all are gone, and nothing runs any more.
         unsafe {
-            let _ = self.handle.device_wait_idle();
-            self.handle.destroy_fence(queue.fence, None);
-            self.handle.destroy_command_pool(queue.pool, None);
             for heap in self.heaps.iter().filter_map(OnceLock::get) {
                 heap.destroy(&self.handle);
             }

@@ -3,12 +3,15 @@
 use ash::vk;
 use luisac_artifact::abi::LOG_FAULT_LOST;
 
-use super::Launch;
-use crate::{Output, RuntimeError, log};
+use super::{Buffer, Launch};
+use crate::{Metadata, Output, RuntimeError, log};
 
 /// Parts that a dispatch may be split into. Each axis has at least 65,535 blocks a part, so that nobody meets this who could wait
 /// for the end.
 const MOST_PARTS: u64 = 1 << 20;
+
+/// The first block and the number of blocks of each part of a dispatch.
+pub(super) type Parts = Vec<([u32; 3], [u32; 3])>;
 
 impl Launch {
     /// Runs the kernel over `size` threads along x, y, z, and returns when it has ended. A zero means no launch.
@@ -52,7 +55,7 @@ impl Launch {
                     kernel.layout,
                     0,
                     &self.sets,
-                    &[],
+                    &[0],
                 );
                 for ([x, y, z], [w, h, d]) in parts {
                     device.cmd_dispatch_base(commands, x, y, z, w, h, d);
@@ -66,17 +69,27 @@ impl Launch {
         let Some(log) = &self.log else { return Ok(0) };
         let mut used = [0; 8];
         log.download(0, &mut used)?;
-        let used = u64::from_le_bytes(used) & !LOG_FAULT_LOST;
-        let mut bytes = vec![0; 8 + used.min(self.log_capacity) as usize];
-        log.download(0, &mut bytes)?;
-        // So that a later dispatch whose last record finds no room does not end with one of these.
-        log.0.clear(0, bytes.len() as u64)?;
-        log::decode(&self.kernel.0.metadata, &bytes, print)
+        read_log(log, u64::from_le_bytes(used), &self.kernel.0.metadata, print)
     }
 }
 
-/// The first block and the number of blocks of each part of a dispatch.
-fn parts(size: [u32; 3], block: [u32; 3], most: [u32; 3]) -> Option<Vec<([u32; 3], [u32; 3])>> {
+/// Reads a log that begins with `used`, and empties it.
+pub(super) fn read_log(
+    log: &Buffer,
+    used: u64,
+    metadata: &Metadata,
+    print: &mut dyn FnMut(&str),
+) -> Result<u64, RuntimeError> {
+    let written = used & !LOG_FAULT_LOST;
+    let mut bytes = vec![0; 8 + written.min(log.len() - 8) as usize];
+    log.download(0, &mut bytes)?;
+    // So that a later dispatch whose last record finds no room does not end with one of these.
+    log.0.clear(0, bytes.len() as u64)?;
+    log::decode(metadata, &bytes, print)
+}
+
+/// Splits a dispatch into parts of at most `most` blocks on each axis; nothing if there are too many.
+pub(super) fn parts(size: [u32; 3], block: [u32; 3], most: [u32; 3]) -> Option<Parts> {
     let mut grid = [0; 3];
     let mut count = 1u64;
     for axis in 0..3 {

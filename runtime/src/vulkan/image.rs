@@ -21,15 +21,15 @@ pub struct Image(pub(super) Arc<Raw>);
 
 pub(super) struct Raw {
     pub device: Arc<Shared>,
-    handle: vk::Image,
+    pub handle: vk::Image,
     allocation: Allocation,
     pub storage: PixelStorage,
     pub dimension: u32,
     size: [u32; 3],
     pub levels: u32,
     views: Mutex<Vec<(ViewKey, vk::ImageView)>>,
-    /// Its place among the images of bindless arrays, from the first time it is in one.
-    place: OnceLock<u32>,
+    /// For each level its place among the images of bindless arrays, from the first time the image is in one from there on.
+    places: Vec<OnceLock<u32>>,
 }
 
 /// Which view of an image.
@@ -269,11 +269,11 @@ impl Raw {
             size,
             levels,
             views: Mutex::default(),
-            place: OnceLock::new(),
+            places: (0..levels).map(|_| OnceLock::new()).collect(),
         })
     }
 
-    fn level_size(&self, level: u32) -> [u32; 3] {
+    pub fn level_size(&self, level: u32) -> [u32; 3] {
         self.size.map(|n| n.checked_shr(level).unwrap_or(0).max(1))
     }
 
@@ -302,7 +302,8 @@ impl Raw {
             .layer_count(1)
     }
 
-    fn region(&self, level: u32) -> vk::BufferImageCopy {
+    /// All texels of a level, from the start of a buffer.
+    pub fn region(&self, level: u32) -> vk::BufferImageCopy {
         let place = vk::ImageSubresourceLayers::default()
             .aspect_mask(vk::ImageAspectFlags::COLOR)
             .mip_level(level)
@@ -410,10 +411,14 @@ impl Raw {
         vk::ComponentMapping::default().a(a)
     }
 
-    /// Its place in the heap of its dimension.
-    pub fn place(&self) -> Result<u32, RuntimeError> {
-        let view = self.view(ViewKey { numbers: Numbers::Float, level: 0, sampled: true })?;
-        self.device.heap(self.heap())?.place(&self.place, |set, place| {
+    /// The place in the heap of its dimension of what it has from a level on.
+    pub fn place(&self, level: u32) -> Result<u32, RuntimeError> {
+        let view = self.view(ViewKey { numbers: Numbers::Float, level, sampled: true })?;
+        let Some(known) = self.places.get(level as usize) else {
+            let (expected, got) = (self.levels.into(), u64::from(level) + 1);
+            return Err(RuntimeError::DataSize { expected, got, unit: "levels" });
+        };
+        self.device.heap(self.heap())?.place(known, |set, place| {
             self.device.describe_image(set, place, view);
             Ok(())
         })
@@ -426,11 +431,11 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        if let Some(place) = self.place.get() {
+        for place in self.places.iter().filter_map(OnceLock::get) {
             self.device.give_back(self.heap(), *place);
         }
         let views = self.views.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: submissions are waited for, so nothing uses the image or its views.
+        // SAFETY: what runs keeps its resources alive, so nothing uses the image or its views.
         unsafe {
             for (_, view) in views {
                 self.device.handle.destroy_image_view(*view, None);

@@ -19,7 +19,7 @@ use super::{
 use crate::{LoadError, RuntimeError};
 
 /// Sets that a kernel may use: arguments, samplers, three heaps.
-const SETS: usize = 5;
+pub(super) const SETS: usize = 5;
 
 /// A kernel on a device, ready to be bound and dispatched. A clone is the same kernel.
 #[derive(Clone)]
@@ -185,6 +185,11 @@ impl Parts {
         if last >= SETS {
             return Err(bad("its metadata has a descriptor set beyond the fifth").into());
         }
+        if all.iter().filter(|s| s.kind == SlotKind::UniformBuffer).count() != 1
+            || bindings.params.kind != SlotKind::UniformBuffer
+        {
+            return Err(bad("its metadata has not one uniform buffer, the parameter block").into());
+        }
         for set in 0..=last {
             let slots: Vec<&Slot> = all.iter().filter(|s| s.set as usize == set).copied().collect();
             let layout = match (Heap::of_set(set as u32), slots.is_empty()) {
@@ -281,7 +286,8 @@ impl Parts {
 
 pub(super) fn descriptor_type(kind: SlotKind) -> Option<vk::DescriptorType> {
     Some(match kind {
-        SlotKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
+        // The parameter block: each dispatch of a list has its own offset.
+        SlotKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC,
         SlotKind::ReadOnlyBuffer | SlotKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
         SlotKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
         SlotKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
@@ -299,7 +305,7 @@ fn destroy(
     let is_heap = |l: &vk::DescriptorSetLayout| {
         device.heaps.iter().any(|h| h.get().is_some_and(|h| h.layout == *l))
     };
-    // SAFETY: nothing is pending, since submissions are waited for; null is allowed.
+    // SAFETY: what is pending keeps its kernels alive; null is allowed.
     unsafe {
         device.handle.destroy_pipeline(pipeline, None);
         device.handle.destroy_pipeline_layout(layout, None);

@@ -8,7 +8,7 @@ use super::{device::Shared, error::allocation};
 use crate::RuntimeError;
 
 /// What memory is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// What kernels work on.
     Device,
@@ -88,7 +88,7 @@ impl Shared {
 
     /// Gives memory back; it also ends the mapping.
     pub fn free(&self, allocation: &Allocation) {
-        // SAFETY: the resource is gone or going, and every submission has ended: submissions are waited for.
+        // SAFETY: the resource is gone or going, and what runs keeps its resources alive.
         unsafe { self.handle.free_memory(allocation.handle, None) }
     }
 }

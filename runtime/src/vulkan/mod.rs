@@ -32,9 +32,13 @@ mod heap;
 mod image;
 mod instance;
 mod kernel;
+mod lists;
 mod memory;
 mod module;
+mod queue;
+mod recorder;
 mod sampler;
+mod staging;
 #[cfg(feature = "wgsl")]
 mod wgsl;
 

@@ -1,6 +1,9 @@
 //! Objects from the system's C compiler, and metadata for them.
 #![allow(dead_code)]
 
+#[cfg(feature = "wgsl")]
+pub mod shaders;
+
 use std::{fs, path::PathBuf, process::Command};
 
 use luisac_artifact::metadata::{
