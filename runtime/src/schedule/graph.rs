@@ -5,9 +5,8 @@
 /// each pair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Graph {
-    /// The command of each node; [`JOINT`] for joints.
-    commands: Vec<u32>,
-    level: Vec<u32>,
+    /// The command of each node, [`JOINT`] for joints, and its level.
+    nodes: Vec<(u32, u32)>,
     before: Rows,
     after: Rows,
     /// The resource behind each edge of `before`; `u32::MAX` if it is not one.
@@ -40,51 +39,82 @@ impl Rows {
         end.copied().unwrap_or(0) as usize
     }
 
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Number of items of all rows.
     pub(super) fn items(&self) -> usize {
         self.items.len()
     }
 
-    /// The rows turned round: to each item, which rows hold it, in order.
-    fn reversed(&self) -> Self {
-        let mut counts = vec![0u32; self.ends.len() + 1];
-        for item in &self.items {
-            if let Some(c) = counts.get_mut(*item as usize + 1) {
-                *c += 1;
-            }
-        }
-        for i in 1..counts.len() {
-            counts[i] += counts[i - 1];
-        }
-        let mut at = counts.clone();
-        let mut items = vec![0; self.items.len()];
-        for row in 0..self.ends.len() as u32 {
-            for item in self.row(row) {
-                if let Some(place) = at.get_mut(*item as usize) {
-                    items[*place as usize] = row;
-                    *place += 1;
+    /// The items of all rows.
+    pub(super) fn all(&self) -> &[u32] {
+        &self.items
+    }
+
+    /// Replaces an item, by its position among all.
+    pub(super) fn replace(&mut self, place: u32, item: u32) {
+        self.items[place as usize] = item;
+    }
+
+    /// Removes all items of this value.
+    pub(super) fn remove(&mut self, item: u32) {
+        let (mut from, mut kept) = (0, 0);
+        for end in &mut self.ends {
+            for i in from..*end as usize {
+                if self.items[i] != item {
+                    self.items[kept] = self.items[i];
+                    kept += 1;
                 }
             }
+            from = *end as usize;
+            *end = kept as u32;
         }
-        counts.remove(0);
-        Self { ends: counts, items }
+        self.items.truncate(kept);
+    }
+
+    /// The rows turned round: to each item, which rows hold it, in order. Items are numbers of rows.
+    fn reversed(&self) -> Self {
+        // First where each row begins, and at last, when it is full, where it ends.
+        let mut ends = vec![0u32; self.ends.len() + 1];
+        for item in &self.items {
+            ends[*item as usize + 1] += 1;
+        }
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
+        }
+        ends.pop();
+        let mut items = vec![0; self.items.len()];
+        let mut start = 0;
+        for (row, end) in self.ends.iter().enumerate() {
+            for item in &self.items[start..*end as usize] {
+                let place = &mut ends[*item as usize];
+                items[*place as usize] = row as u32;
+                *place += 1;
+            }
+            start = *end as usize;
+        }
+        Self { ends, items }
     }
 }
 
 impl Graph {
-    /// A graph of nodes with their commands, levels and rows of what they wait for.
-    pub(super) fn new(commands: Vec<u32>, level: Vec<u32>, before: Rows, causes: Vec<u32>) -> Self {
+    /// A graph of nodes, commands with their levels, and rows of what they wait for.
+    pub(super) fn new(nodes: Vec<(u32, u32)>, before: Rows, causes: Vec<u32>) -> Self {
         let after = before.reversed();
-        Self { commands, level, before, after, causes }
+        Self { nodes, before, after, causes }
     }
 
     /// Number of nodes.
     pub(crate) fn len(&self) -> u32 {
-        self.commands.len() as u32
+        self.nodes.len() as u32
     }
 
     /// The position of a node's command; `None` for a joint.
     pub(crate) fn command(&self, node: u32) -> Option<u32> {
-        self.commands.get(node as usize).copied().filter(|c| *c != JOINT)
+        self.nodes.get(node as usize).map(|(c, _)| *c).filter(|c| *c != JOINT)
     }
 
     /// What a node waits for.
@@ -107,7 +137,7 @@ impl Graph {
 
     /// The level of a node: one more than the greatest of those that it waits for, counting from 0. A joint has the greatest.
     pub(crate) fn level(&self, node: u32) -> u32 {
-        self.level.get(node as usize).copied().unwrap_or(0)
+        self.nodes.get(node as usize).map_or(0, |(_, level)| *level)
     }
 
     /// Number of edges.

@@ -7,8 +7,10 @@
 //!
 //! *Arrays* hold ranges of resources, their members; a command that uses an array touches all of them. Reads are not noted at
 //! the members, of which there may be very many: an array collects who writes its members, and each resource knows the
-//! arrays that it is in. When the members change, the reads so far are noted at the members after all, since later they
-//! would not be found. Writes through an array are rare, and noted at each member.
+//! arrays that it is in. When a member leaves, the reads so far are noted at it after all, since later they would not be found.
+//! Writes through an array are rare, and noted at each member. The caller sees to it that whoever uses an array reads its table,
+//! a resource like others, and that a command which writes the table comes before members change: so reads after a change come
+//! after all reads before it.
 //!
 //! *Joints* stand for sets of commands: all readers of a segment, all writers of many segments. They keep the number
 //! of edges linear where every one of many commands waits for every one of many others.
@@ -18,6 +20,7 @@
 
 use std::collections::BTreeMap;
 
+mod far;
 mod graph;
 mod nodes;
 mod ropes;
@@ -27,12 +30,15 @@ mod tests;
 
 pub(crate) use graph::Graph;
 use graph::JOINT;
-use nodes::{NONE, Nodes};
+use nodes::{NONE, Nodes, Wait};
 use ropes::{Part, Ropes};
-use segments::{Segment, Segments, UNKNOWN};
+use segments::{Root, Segments, UNKNOWN, Writers};
 
 /// From so many on, a set is waited for through a joint.
 const MANY: u32 = 8;
+
+/// From so large a number on, there are no joints at all; for tests.
+const NO_JOINTS: u32 = u32::MAX / 2;
 
 /// A range of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,23 +56,38 @@ pub(crate) enum Access {
     Members(u32, bool),
 }
 
+/// Small, since there may be millions.
 struct Resource {
-    root: u32,
     len: u64,
+    root: Root,
     epoch: u32,
-    /// The arrays that watch it, with the range that is a member.
-    watchers: Vec<(u32, u64, u64)>,
+    /// The position of its watchers in [`Scheduler::watchers`], or [`NONE`].
+    watchers: u32,
+}
+
+/// An array that watches a range of a resource, which is a member.
+#[derive(Clone, Copy)]
+struct Watcher {
+    array: u32,
+    place: u64,
+    range: (u64, u64),
+    /// The array's generation from which on it is a member.
+    since: u32,
 }
 
 struct Array {
     members: BTreeMap<u64, Span>,
-    /// Whether `writers` is kept up to date by the resources.
-    watches: bool,
-    /// Who has read through the array since it watches, and the last of them.
+    /// Counts changes of members.
+    generation: u32,
+    /// Who has read through the array in the last generation that had readers, the last of them, and that generation.
     readers: u32,
     last_reader: u32,
-    /// Whom a read through the array has to wait for.
+    read_in: u32,
+    /// By place, who has written a member: sets in the place of readers.
+    written: Root,
+    /// Whom a read through the array has to wait for: all of `written`, if `known`.
     writers: u32,
+    known: bool,
     epoch: u32,
 }
 
@@ -76,6 +97,7 @@ pub(crate) struct Scheduler {
     ropes: Ropes,
     segments: Segments,
     resources: Vec<Resource>,
+    watchers: Vec<Vec<Watcher>>,
     arrays: Vec<Array>,
     many: u32,
     commands: u32,
@@ -84,42 +106,43 @@ pub(crate) struct Scheduler {
     /// The last barrier.
     barrier: u32,
     /// What the command at hand waits for, with the resource behind it.
-    waits: Vec<(u32, u32)>,
-    /// The last command that waits for a node.
-    stamps: Vec<u32>,
-    stack: Vec<u32>,
+    waits: Vec<Wait>,
+    /// Room for what searches find.
+    touched: Vec<(u32, u32)>,
+    parts: Vec<Writers>,
     set: Vec<u32>,
 }
 
 impl Default for Scheduler {
     fn default() -> Self {
-        Self::with_many(MANY)
+        Self::with(MANY, Segments::default())
     }
 }
 
 impl Scheduler {
-    fn with_many(many: u32) -> Self {
+    fn with(many: u32, segments: Segments) -> Self {
         Self {
             nodes: Nodes::default(),
             ropes: Ropes::default(),
-            segments: Segments::default(),
+            segments,
             resources: Vec::new(),
+            watchers: Vec::new(),
             arrays: Vec::new(),
             many,
             commands: 0,
             epoch: 0,
             barrier: NONE,
             waits: Vec::new(),
-            stamps: Vec::new(),
-            stack: Vec::new(),
+            touched: Vec::new(),
+            parts: Vec::new(),
             set: Vec::new(),
         }
     }
 
     /// A new resource of this length.
     pub(crate) fn resource(&mut self, len: u64) -> u32 {
-        let root = self.segments.fresh(0, len, NONE);
-        self.resources.push(Resource { root, len, epoch: self.epoch, watchers: Vec::new() });
+        let (root, epoch) = (Root::written(NONE), self.epoch);
+        self.resources.push(Resource { len, root, epoch, watchers: NONE });
         self.resources.len() as u32 - 1
     }
 
@@ -127,10 +150,13 @@ impl Scheduler {
     pub(crate) fn array(&mut self) -> u32 {
         self.arrays.push(Array {
             members: BTreeMap::new(),
-            watches: false,
+            generation: 0,
             readers: NONE,
             last_reader: NONE,
+            read_in: 0,
+            written: Root::written(NONE),
             writers: NONE,
+            known: true,
             epoch: self.epoch,
         });
         self.arrays.len() as u32 - 1
@@ -138,12 +164,19 @@ impl Scheduler {
 
     /// Puts a member into a place of an array. That the table is written is for the caller to say, by an access.
     pub(crate) fn set_member(&mut self, array: u32, place: u64, member: Option<Span>) {
-        self.unwatch(array);
+        self.renew(array);
         let members = &mut self.arrays[array as usize].members;
-        match member {
+        let old = match member {
             Some(span) => members.insert(place, span),
             None => members.remove(&place),
         };
+        if let Some(old) = old {
+            self.unwatch(array, place, old);
+        }
+        self.arrays[array as usize].generation += 1;
+        if let Some(span) = member {
+            self.watch(array, place, span);
+        }
     }
 
     /// Adds a command that touches this.
@@ -173,8 +206,10 @@ impl Scheduler {
                 Access::Span(span, write) => self.note(span, write, node),
                 Access::Members(array, false) => {
                     let array = &mut self.arrays[array as usize];
-                    array.readers = self.ropes.with(node, array.readers);
-                    array.last_reader = node;
+                    let before =
+                        if array.read_in == array.generation { array.readers } else { NONE };
+                    array.readers = self.ropes.with(node, before);
+                    (array.last_reader, array.read_in) = (node, array.generation);
                 }
                 Access::Members(array, true) => {
                     self.each_member(array, |this, member| this.note(member, true, node));
@@ -202,23 +237,13 @@ impl Scheduler {
 
     fn add_command(&mut self) -> u32 {
         let node = self.nodes.add(self.commands, &mut self.waits);
-        self.waits.clear();
         self.commands += 1;
         node
     }
 
     /// Makes the command at hand wait for a node.
     fn wait(&mut self, node: u32, cause: u32) {
-        if node == NONE {
-            return;
-        }
-        let stamp = self.commands + 1;
-        if self.stamps.len() <= node as usize {
-            self.stamps.resize(self.nodes.len() as usize, 0);
-        }
-        let last = &mut self.stamps[node as usize];
-        if *last != stamp {
-            *last = stamp;
+        if node != NONE && self.waits.last().is_none_or(|(last, _)| *last != node) {
             self.waits.push((node, cause));
         }
     }
@@ -273,165 +298,176 @@ impl Scheduler {
         }
     }
 
-    /// The tree of a resource, new after a barrier.
-    fn root(&mut self, resource: u32) -> u32 {
+    /// What is known of a resource; nothing after a barrier.
+    fn root(&mut self, resource: u32) -> Root {
         let r = &mut self.resources[resource as usize];
         if r.epoch != self.epoch {
             r.epoch = self.epoch;
-            self.segments.release(r.root);
-            r.root = self.segments.fresh(0, r.len, NONE);
+            let tree = std::mem::replace(&mut r.root, Root::written(NONE)).tree;
+            self.segments.release(tree);
         }
         r.root
     }
 
-    /// Cuts out the part of a resource's tree that a range covers, lets `f` change it, and puts it back.
-    fn cut(&mut self, span: Span, f: impl FnOnce(&mut Self, u32) -> u32) {
-        let root = self.root(span.resource);
-        if span.start == 0 && span.end >= self.resources[span.resource as usize].len {
-            // All of it; there is nothing to part.
-            let root = f(self, root);
-            self.resources[span.resource as usize].root = root;
-            return;
-        }
-        let (left, rest) = self.segments.split(root, span.start, &mut self.ropes);
-        let (middle, right) = self.segments.split(rest, span.end, &mut self.ropes);
-        let middle = if middle == NONE { NONE } else { f(self, middle) };
-        let rest = self.segments.merge(middle, right, &mut self.ropes);
-        let root = self.segments.merge(left, rest, &mut self.ropes);
-        self.resources[span.resource as usize].root = root;
+    /// The range of a span, where the end of a resource is that of all numbers; `None` if it is empty.
+    fn range(&self, span: Span) -> Option<(u64, u64)> {
+        let end = if span.end >= self.resources[span.resource as usize].len {
+            u64::MAX
+        } else {
+            span.end
+        };
+        (span.start < span.end).then_some((span.start, end))
     }
 
     /// Finds what an access waits for.
     fn find(&mut self, span: Span, write: bool) {
-        if span.start >= span.end {
-            return;
-        }
+        let Some(range) = self.range(span) else { return };
         let cause = span.resource;
-        let root = self.root(cause);
-        match self.segments.exact(root, (span.start, span.end), write, &mut self.ropes) {
-            Some(s) => self.find_segment(s, write, cause),
-            None if write => self.cut(span, |this, middle| {
-                this.find_writes(middle, cause);
-                middle
-            }),
-            None => self.cut(span, |this, middle| {
-                let mut set = Vec::new();
-                this.writers(middle, cause, &mut set);
-                set.into_iter().for_each(|node| this.wait(node, cause));
-                middle
-            }),
+        let mut root = self.root(cause);
+        if root.tree == NONE && write {
+            self.find_segment(root.writer, root.readers, cause);
+        } else if root.tree == NONE {
+            self.wait(root.writer, cause);
+        } else if write {
+            let mut touched = std::mem::take(&mut self.touched);
+            self.segments.touched(&mut root, range, &mut self.ropes, &mut touched);
+            self.resources[cause as usize].root = root;
+            let mut last = NONE;
+            for (writer, readers) in touched.drain(..) {
+                // Neighbours often share their readers.
+                if readers == NONE || readers != last {
+                    self.find_segment(writer, readers, cause);
+                    last = readers;
+                }
+            }
+            self.touched = touched;
+        } else {
+            let mut set = std::mem::take(&mut self.set);
+            self.writers(cause, range, &mut set);
+            set.drain(..).for_each(|node| self.wait(node, cause));
+            self.set = set;
         }
         if write {
-            self.watchers(span, |this, array| {
-                let readers = this.arrays[array as usize].readers;
-                this.wait_all(readers, cause);
+            self.watchers(span.resource, range, |this, watcher| {
+                let array = &this.arrays[watcher.array as usize];
+                if array.read_in >= watcher.since {
+                    this.wait_all(array.readers, cause);
+                }
             });
         }
     }
 
-    fn find_segment(&mut self, s: u32, write: bool, cause: u32) {
-        let Segment { writer, readers, .. } = *self.segments.get(s);
+    /// Finds what a write of a segment waits for.
+    fn find_segment(&mut self, writer: u32, readers: u32, cause: u32) {
         // Readers have waited for the writer.
-        if write && readers != NONE {
-            self.wait_all(readers, cause);
-        } else {
+        if readers == NONE {
             self.wait(writer, cause);
+        } else {
+            self.wait_all(readers, cause);
         }
     }
 
-    /// Finds what a write of all segments of a tree waits for. They are replaced soon, so that each is seen once.
-    fn find_writes(&mut self, root: u32, cause: u32) {
-        let mut stack = std::mem::take(&mut self.stack);
-        stack.push(root);
-        let mut last = NONE;
-        while let Some(s) = stack.pop() {
-            self.segments.pass_down(s, &mut self.ropes);
-            let Segment { left, right, readers, .. } = *self.segments.get(s);
-            // Neighbours often share their readers.
-            if readers == NONE || readers != last {
-                self.find_segment(s, true, cause);
-                last = readers;
-            }
-            stack.extend([left, right].into_iter().filter(|c| *c != NONE));
+    /// Adds the writers of a range to `set`; of large parts of a tree, what stands for them.
+    fn writers(&mut self, resource: u32, range: (u64, u64), set: &mut Vec<u32>) {
+        let mut root = self.root(resource);
+        let whole = range == (0, u64::MAX);
+        if root.tree == NONE || whole && root.writer != UNKNOWN {
+            return set.extend((root.writer != NONE).then_some(root.writer));
         }
-        self.stack = stack;
+        let mut parts = std::mem::take(&mut self.parts);
+        let from = set.len();
+        self.segments.writers(&mut root, range, &mut self.ropes, &mut parts);
+        self.writers_of(&parts, false, resource, set);
+        if whole && let Some(joint) = self.stand_for(set, from, resource) {
+            root.writer = joint;
+        }
+        self.resources[resource as usize].root = root;
+        parts.clear();
+        self.parts = parts;
     }
 
-    /// Adds the writers of a tree's segments to `set`; of a large tree, what stands for them.
-    fn writers(&mut self, root: u32, cause: u32, set: &mut Vec<u32>) {
-        if root == NONE {
-            return;
-        }
-        let Segment { size, left, right, writer, writers, .. } = *self.segments.get(root);
-        if size > self.many {
-            if writers == UNKNOWN {
-                let mut below = Vec::new();
-                self.writers(left, cause, &mut below);
-                self.writers(right, cause, &mut below);
-                below.extend((writer != NONE).then_some(writer));
-                let joint = self.joint(below, cause);
-                self.segments.get_mut(root).writers = joint;
+    /// Adds the writers of parts of a tree, which may be one of `sets`. The recursion goes from the root of a tree to its leaves.
+    fn writers_of(&mut self, parts: &[Writers], sets: bool, cause: u32, set: &mut Vec<u32>) {
+        for part in parts {
+            match *part {
+                Writers::Node(node) => set.push(node),
+                Writers::Set(rope) if self.ropes.count(rope) > self.many => {
+                    set.push(self.joint_of(rope, cause));
+                }
+                Writers::Set(rope) => self.ropes.each(rope, |node| set.push(node)),
+                Writers::Below { node, entry } => {
+                    let (from, mut below) = (set.len(), Vec::new());
+                    self.segments.all_writers(self.segments.child(node, entry), sets, &mut below);
+                    self.writers_of(&below, sets, cause, set);
+                    if let Some(joint) = self.stand_for(set, from, cause) {
+                        self.segments.set_writers(node, entry, joint);
+                    }
+                }
             }
-            set.extend(Some(self.segments.get(root).writers).filter(|w| *w != NONE));
-            return;
         }
-        set.extend((writer != NONE).then_some(writer));
-        self.writers(left, cause, set);
-        self.writers(right, cause, set);
+    }
+
+    /// Puts what stands for the end of a set in its place, unless there shall be no joints.
+    fn stand_for(&mut self, set: &mut Vec<u32>, from: usize, cause: u32) -> Option<u32> {
+        if self.many >= NO_JOINTS {
+            return None;
+        }
+        let joint = self.joint(set.split_off(from), cause);
+        set.extend((joint != NONE).then_some(joint));
+        Some(joint)
     }
 
     /// Notes an access of a node.
     fn note(&mut self, span: Span, write: bool, node: u32) {
-        if span.start >= span.end {
-            return;
-        }
+        let Some(range) = self.range(span) else { return };
         if write {
-            self.watchers(span, |this, array| {
-                let array = &mut this.arrays[array as usize];
-                array.writers = this.ropes.with(node, array.writers);
+            self.watchers(span.resource, range, |this, watcher| {
+                let all = range.0 <= watcher.range.0 && watcher.range.1 <= range.1;
+                this.note_written(watcher.array, watcher.place, node, !all);
             });
         }
-        let root = self.root(span.resource);
-        match self.segments.exact(root, (span.start, span.end), write, &mut self.ropes) {
-            Some(s) if write => {
-                let segment = self.segments.get_mut(s);
-                (segment.writer, segment.readers) = (node, NONE);
+        let mut root = self.root(span.resource);
+        match (range == (0, u64::MAX), write) {
+            (true, true) => {
+                self.segments.release(root.tree);
+                root = Root::written(node);
             }
-            Some(s) => {
-                let segment = self.segments.get_mut(s);
-                segment.readers = self.ropes.with(node, segment.readers);
-            }
-            None if write => self.cut(span, |this, middle| {
-                this.segments.release(middle);
-                this.segments.fresh(span.start, span.end, node)
-            }),
-            None => {
+            (true, false) => root.readers = self.ropes.with(node, root.readers),
+            (false, true) => self.segments.write(&mut root, range, node, &mut self.ropes),
+            (false, false) => {
                 let readers = self.ropes.with(node, NONE);
-                self.note_readers(span, readers);
+                self.segments.read(&mut root, range, readers, &mut self.ropes);
             }
         }
+        self.resources[span.resource as usize].root = root;
     }
 
-    fn note_readers(&mut self, span: Span, readers: u32) {
-        self.cut(span, |this, middle| {
-            this.segments.read(middle, readers, &mut this.ropes);
-            middle
-        });
-    }
-
-    /// Calls `f` for each array that watches a part of the range.
-    fn watchers(&mut self, span: Span, mut f: impl FnMut(&mut Self, u32)) {
-        if self.resources[span.resource as usize].watchers.is_empty() {
-            return;
-        }
-        let watchers = std::mem::take(&mut self.resources[span.resource as usize].watchers);
-        for (array, start, end) in &watchers {
-            if *start < span.end && span.start < *end {
-                self.renew(*array);
-                f(self, *array);
+    /// Calls `f` for each array that watches a part of a range.
+    fn watchers(
+        &mut self,
+        resource: u32,
+        range: (u64, u64),
+        mut f: impl FnMut(&mut Self, Watcher),
+    ) {
+        let list = self.resources[resource as usize].watchers as usize;
+        let Some(watchers) = self.watchers.get_mut(list).map(std::mem::take) else { return };
+        for watcher in &watchers {
+            if watcher.range.0 < range.1 && range.0 < watcher.range.1 {
+                self.renew(watcher.array);
+                f(self, *watcher);
             }
         }
-        self.resources[span.resource as usize].watchers = watchers;
+        self.watchers[list] = watchers;
+    }
+
+    /// The watchers of a resource.
+    fn watchers_of(&mut self, resource: u32) -> &mut Vec<Watcher> {
+        let list = &mut self.resources[resource as usize].watchers;
+        if *list == NONE {
+            *list = self.watchers.len() as u32;
+            self.watchers.push(Vec::new());
+        }
+        &mut self.watchers[*list as usize]
     }
 
     /// Forgets what an array knows from before the last barrier.
@@ -439,7 +475,9 @@ impl Scheduler {
         let array = &mut self.arrays[array as usize];
         if array.epoch != self.epoch {
             array.epoch = self.epoch;
-            (array.readers, array.writers) = (NONE, NONE);
+            (array.readers, array.writers, array.known) = (NONE, NONE, true);
+            self.segments.release(array.written.tree);
+            array.written = Root::written(NONE);
         }
     }
 
@@ -449,78 +487,71 @@ impl Scheduler {
         self.arrays[array as usize].members = members;
     }
 
-    /// Finds what a read through an array waits for, and makes the array watch its members.
+    /// Finds what a read through an array waits for.
     fn find_members(&mut self, array: u32) {
         self.renew(array);
-        if !self.arrays[array as usize].watches {
-            let mut writers = Vec::new();
-            self.each_member(array, |this, member| {
-                // An empty range meets nothing, but may lie inside of others.
-                if member.start >= member.end {
-                    return;
-                }
-                let cause = member.resource;
-                let watcher = (array, member.start, member.end);
-                this.resources[cause as usize].watchers.push(watcher);
-                this.cut(member, |this, middle| {
-                    this.writers(middle, cause, &mut writers);
-                    middle
-                });
-            });
-            let ropes = &mut self.ropes;
-            let writers = writers.into_iter().fold(NONE, |rope, node| ropes.with(node, rope));
-            let array = &mut self.arrays[array as usize];
-            (array.watches, array.writers) = (true, writers);
-        }
-        let Array { writers, members, .. } = &self.arrays[array as usize];
+        let Array { written, known, members, .. } = &self.arrays[array as usize];
         // An edge names one resource; the first member stands for all.
-        let cause = members.values().next().map_or(NONE, |m| m.resource);
-        self.wait_all(*writers, cause);
+        let (tree, cause) = (written.tree, members.values().next().map_or(NONE, |m| m.resource));
+        if !known {
+            let (mut parts, mut set) = (Vec::new(), Vec::new());
+            if tree != NONE {
+                self.segments.all_writers(tree, true, &mut parts);
+            }
+            self.writers_of(&parts, true, cause, &mut set);
+            let ropes = &mut self.ropes;
+            let writers = set.into_iter().fold(NONE, |rope, node| ropes.with(node, rope));
+            let array = &mut self.arrays[array as usize];
+            (array.writers, array.known) = (writers, true);
+        }
+        self.wait_all(self.arrays[array as usize].writers, cause);
     }
 
-    /// Notes an array's readers at its members, and lets it watch no longer.
-    fn unwatch(&mut self, array: u32) {
-        self.renew(array);
-        let Array { watches, readers, last_reader, .. } = self.arrays[array as usize];
-        if !watches {
-            return;
+    /// Notes a writer of a member, beside those before it or in their place.
+    fn note_written(&mut self, array: u32, place: u64, writer: u32, beside: bool) {
+        let Array { mut written, writers, .. } = self.arrays[array as usize];
+        let (range, mut before) = ((place, place + 1), Vec::new());
+        if beside && written.tree != NONE {
+            self.segments.touched(&mut written, range, &mut self.ropes, &mut before);
         }
-        let many = self.ropes.count(readers) > self.many;
-        let readers = match self.joint_of_many(readers, many) {
-            NONE => readers,
-            joint => self.ropes.with(joint, NONE),
-        };
-        self.each_member(array, |this, member| {
-            this.resources[member.resource as usize].watchers.retain(|(a, ..)| *a != array);
-            if readers != NONE && member.start < member.end {
-                this.cut(member, |this, middle| {
-                    this.note_late(middle, readers, last_reader);
-                    middle
-                });
-            }
-        });
+        let before = before.first().map_or(NONE, |(_, set)| *set);
+        let set = self.ropes.with(writer, before);
+        self.segments.write(&mut written, range, NONE, &mut self.ropes);
+        self.segments.read(&mut written, range, set, &mut self.ropes);
+        let writers = self.ropes.with(writer, writers);
         let array = &mut self.arrays[array as usize];
-        (array.watches, array.readers, array.writers) = (false, NONE, NONE);
+        (array.written, array.writers) = (written, writers);
     }
 
-    /// Notes earlier readers at the segments of a tree. Where all of them came before the last writer, it has waited for
-    /// them; where one came later, that one has waited for the writer. So who waits for the readers of a segment need
-    /// not wait for its writer here either.
-    fn note_late(&mut self, root: u32, readers: u32, last_reader: u32) {
-        let mut stack = std::mem::take(&mut self.stack);
-        stack.push(root);
-        while let Some(s) = stack.pop() {
-            self.segments.pass_down(s, &mut self.ropes);
-            let segment = self.segments.get_mut(s);
-            if segment.writer == NONE || segment.writer < last_reader {
-                segment.readers = self.ropes.both(readers, segment.readers);
-            }
-            stack.extend([segment.left, segment.right].into_iter().filter(|c| *c != NONE));
+    /// Lets an array watch a member.
+    fn watch(&mut self, array: u32, place: u64, member: Span) {
+        // An empty range meets nothing, but may lie inside of others.
+        let Some(range) = self.range(member) else { return };
+        let since = self.arrays[array as usize].generation;
+        self.watchers_of(member.resource).push(Watcher { array, place, range, since });
+        let mut writers = Vec::new();
+        self.writers(member.resource, range, &mut writers);
+        for (i, node) in writers.into_iter().enumerate() {
+            self.note_written(array, place, node, i > 0);
         }
-        self.stack = stack;
     }
 
-    fn joint_of_many(&mut self, rope: u32, many: bool) -> u32 {
-        if many { self.joint_of(rope, NONE) } else { NONE }
+    /// Lets an array watch a member no longer: notes its readers there, and forgets who has written it.
+    fn unwatch(&mut self, array: u32, place: u64, member: Span) {
+        let Some(range) = self.range(member) else { return };
+        let watchers = self.watchers_of(member.resource);
+        let at = watchers.iter().position(|w| w.array == array && w.place == place);
+        let since = at.map_or(0, |at| watchers.swap_remove(at).since);
+        let Array { readers, last_reader, read_in, mut written, .. } = self.arrays[array as usize];
+        if readers != NONE && read_in >= since {
+            let mut root = self.root(member.resource);
+            self.segments.read_late(&mut root, range, (readers, last_reader), &mut self.ropes);
+            self.resources[member.resource as usize].root = root;
+        }
+        if written.tree != NONE {
+            self.segments.write(&mut written, (place, place + 1), NONE, &mut self.ropes);
+            let array = &mut self.arrays[array as usize];
+            (array.written, array.known) = (written, false);
+        }
     }
 }

@@ -5,6 +5,14 @@ use super::nodes::NONE;
 /// From so many nodes on, a part that is known to be shared gets a joint of its own.
 const SHARED: u32 = 2;
 
+/// Beside the number of the only node of a set.
+const ONE: u32 = 1 << 31;
+
+/// The node of a set that has just one.
+fn one(rope: u32) -> Option<u32> {
+    (rope & ONE != 0 && rope != NONE).then_some(rope & !ONE)
+}
+
 /// Sets of nodes; [`NONE`] is the empty one. A set never changes once it is made.
 #[derive(Default)]
 pub(super) struct Ropes {
@@ -31,15 +39,23 @@ struct Rope {
 
 impl Ropes {
     fn push(&mut self, node: u32, left: u32, right: u32) -> u32 {
-        let one = u32::from(node != NONE);
-        let count = one.saturating_add(self.count(left)).saturating_add(self.count(right));
+        let here = u32::from(node != NONE);
+        let count = here.saturating_add(self.count(left)).saturating_add(self.count(right));
         self.ropes.push(Rope { node, left, right, count, joint: NONE });
         self.ropes.len() as u32 - 1
     }
 
+    fn get(&self, rope: u32) -> Option<&Rope> {
+        self.ropes.get(rope as usize)
+    }
+
     /// The set with another node.
     pub(super) fn with(&mut self, node: u32, rope: u32) -> u32 {
-        if self.node(rope) == node { rope } else { self.push(node, rope, NONE) }
+        match self.get(rope) {
+            _ if rope == NONE || rope == node | ONE => node | ONE,
+            Some(r) if r.node == node => rope,
+            _ => self.push(node, rope, NONE),
+        }
     }
 
     /// Both sets.
@@ -52,20 +68,19 @@ impl Ropes {
     }
 
     pub(super) fn count(&self, rope: u32) -> u32 {
-        self.ropes.get(rope as usize).map_or(0, |r| r.count)
+        match self.get(rope) {
+            Some(r) => r.count,
+            None => u32::from(rope != NONE),
+        }
     }
 
     /// The node of a set that has just one.
     pub(super) fn only(&self, rope: u32) -> Option<u32> {
-        self.ropes.get(rope as usize).filter(|r| r.count == 1 && r.node != NONE).map(|r| r.node)
-    }
-
-    fn node(&self, rope: u32) -> u32 {
-        self.ropes.get(rope as usize).map_or(NONE, |r| r.node)
+        one(rope)
     }
 
     pub(super) fn joint(&self, rope: u32) -> u32 {
-        self.ropes.get(rope as usize).map_or(NONE, |r| r.joint)
+        self.get(rope).map_or(NONE, |r| r.joint)
     }
 
     pub(super) fn set_joint(&mut self, rope: u32, joint: u32) {
@@ -87,7 +102,7 @@ impl Ropes {
         self.stack.clear();
         let mut next = rope;
         loop {
-            match self.ropes.get(next as usize) {
+            match self.get(next).copied() {
                 Some(r) if r.joint != NONE => {
                     f(Part::Node(r.joint));
                     next = NONE;
@@ -112,10 +127,15 @@ impl Ropes {
                         next = NONE;
                     }
                 }
-                None => match self.stack.pop() {
-                    Some(rope) => next = rope,
-                    None => return,
-                },
+                None => {
+                    if let Some(node) = one(next) {
+                        f(Part::Node(node));
+                    }
+                    match self.stack.pop() {
+                        Some(rope) => next = rope,
+                        None => return,
+                    }
+                }
             }
         }
     }

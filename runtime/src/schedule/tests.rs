@@ -1,7 +1,7 @@
 //! The scheduler against the definition, by brute force.
 #![allow(clippy::needless_range_loop, reason = "pairs of commands are pairs of indices")]
 
-use super::{Access, Scheduler, Span, graph::Graph};
+use super::{Access, Scheduler, Segments, Span, graph::Graph};
 
 /// Xorshift.
 pub(super) struct Random(u64);
@@ -49,21 +49,22 @@ struct Shape {
     resources: u64,
     len: u64,
     arrays: u64,
+    slots: u64,
     writes: u64,
     barriers: u64,
 }
 
 /// Gives a random list to a scheduler; returns its graph, and the plain commands.
 fn random_list(random: &mut Random, shape: &Shape, many: u32) -> (Graph, Vec<Plain>) {
-    let mut scheduler = Scheduler::with_many(many);
+    // High trees.
+    let mut scheduler = Scheduler::with(many, Segments::with_fan(4));
     let mut plain = Vec::new();
     (0..shape.resources).for_each(|_| {
         scheduler.resource(shape.len);
     });
     // Each array has a table of its own.
     let tables: Vec<u32> = (0..shape.arrays).map(|_| scheduler.resource(1)).collect();
-    let slots = 3;
-    let mut members = vec![vec![None; slots]; shape.arrays as usize];
+    let mut members = vec![vec![None; shape.slots as usize]; shape.arrays as usize];
     let span = |random: &mut Random| {
         let (a, b) = (random.below(shape.len + 1), random.below(shape.len + 1));
         let whole = random.chance(30);
@@ -89,7 +90,7 @@ fn random_list(random: &mut Random, shape: &Shape, many: u32) -> (Graph, Vec<Pla
             let table = Span { resource: tables[array], start: 0, end: 1 };
             scheduler.command(&[Access::Span(table, true)]);
             plain.push(Plain::Touches(vec![(table, true)]));
-            let place = random.below(slots as u64) as usize;
+            let place = random.below(shape.slots) as usize;
             let member = (!random.chance(25)).then(|| span(random));
             members[array][place] = member;
             scheduler.set_member(array as u32, place as u64, member);
@@ -177,8 +178,9 @@ fn try_lists(few: u64, most: u64, many: u32, exact: bool, arrays: u64) {
         let shape = Shape {
             commands: 1 + random.below(most),
             resources: 1 + random.below(4),
-            len: 1 + random.below(12),
+            len: 1 + if random.chance(50) { random.below(12) } else { random.below(60) },
             arrays: if arrays == 0 { 0 } else { random.below(arrays + 1) },
+            slots: 1 + random.below(12),
             writes: 10 + random.below(70),
             barriers: random.below(3) * 4,
         };
@@ -267,73 +269,67 @@ fn a_constant_of_long_ago_costs_nothing() {
     assert_eq!(graph.edges(), 10_000);
 }
 
-/// Nanoseconds that this thread has run, so that other programs do not count; where the system does not say, time goes by.
-fn processor_time() -> u64 {
-    static START: std::sync::LazyLock<std::time::Instant> =
-        std::sync::LazyLock::new(std::time::Instant::now);
-    let known = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let known = known.and_then(|text| text.split(' ').next()?.parse().ok());
-    known.unwrap_or_else(|| START.elapsed().as_nanos() as u64)
+/// Lists much longer than the bits of a node reach, of resources that are used again after a long time: nothing far away that
+/// others imply is kept, and nothing else is lost.
+#[test]
+fn edges_from_far_away_are_needed() {
+    for (seed, resources) in [(1, 100), (2, 400), (3, 1500)] {
+        let random = &mut Random::new(seed);
+        let mut scheduler = Scheduler::with(u32::MAX - 2, Segments::default());
+        (0..resources).for_each(|_| {
+            scheduler.resource(1);
+        });
+        for _ in 0..4000 {
+            let mut whole = |write| {
+                let resource = random.below(resources) as u32;
+                Access::Span(Span { resource, start: 0, end: 1 }, write)
+            };
+            scheduler.command(&[whole(false), whole(false), whole(true)]);
+        }
+        let graph = scheduler.finish();
+        let words = graph.len().div_ceil(64) as usize;
+        let (mut from, mut far) = (vec![0u64; graph.len() as usize * words], 0);
+        let has = |bits: &[u64], n: u32| bits[n as usize / 64] >> (n % 64) & 1 == 1;
+        for node in 0..graph.len() {
+            let mut bits = vec![0; words];
+            for before in graph.before(node) {
+                let start = *before as usize * words;
+                bits.iter_mut().zip(&from[start..start + words]).for_each(|(b, f)| *b |= f);
+            }
+            for before in graph.before(node) {
+                assert!(!has(&bits, *before), "the edge from {before} to {node} is not needed");
+                far += u32::from(node - before > super::nodes::WINDOW);
+            }
+            graph.before(node).iter().for_each(|n| bits[*n as usize / 64] |= 1 << (n % 64));
+            from[node as usize * words..][..words].copy_from_slice(&bits);
+        }
+        assert!(resources < 400 || far > 100, "only {far} edges from far away");
+    }
 }
 
-/// What a command costs, in several kinds of lists: `cargo test --release -p luisac-runtime --lib -- --ignored
-/// --nocapture a_million_commands`.
+/// A change of one member of many costs what that member costs.
 #[test]
-#[ignore = "a measurement; it needs an optimised build"]
-fn a_million_commands() {
-    type Kind = (&'static str, u64, u64, fn(u64, &mut Random) -> Vec<Access>);
-    let kinds: [Kind; 5] = [
-        ("a frame: passes over 64 targets", 64, 1 << 20, |i, _| {
-            let span = |r: u64| Span { resource: (r % 64) as u32, start: 0, end: 1 << 20 };
-            vec![Access::Span(span(i), false), Access::Span(span(i + 1), true)]
-        }),
-        ("two reads and a write, 1,000 buffers", 1000, 1 << 20, |_, random| {
-            let mut span = || Span { resource: random.below(1000) as u32, start: 0, end: 1 << 20 };
-            vec![
-                Access::Span(span(), false),
-                Access::Span(span(), false),
-                Access::Span(span(), true),
-            ]
-        }),
-        ("tiles: 4,096 ranges of one buffer", 1, 1 << 20, |_, random| {
-            let mut span = |write| {
-                let start = random.below(4096) * 256;
-                Access::Span(Span { resource: 0, start, end: start + 256 }, write)
-            };
-            vec![span(false), span(true)]
-        }),
-        ("random ranges of 16 buffers", 16, 1 << 20, |_, random| {
-            let mut span = |write| {
-                let (start, len) = (random.below(1 << 20), 1 + random.below(1 << 14));
-                let (resource, end) = (random.below(16) as u32, (start + len).min(1 << 20));
-                Access::Span(Span { resource, start, end }, write)
-            };
-            vec![span(false), span(true)]
-        }),
-        ("independent commands", 1 << 20, 64, |i, _| {
-            vec![Access::Span(Span { resource: i as u32, start: 0, end: 64 }, true)]
-        }),
-    ];
-    for (name, resources, len, make) in kinds {
-        for n in [10_000u64, 100_000, 1_000_000] {
-            let random = &mut Random::new(7);
-            let lists: Vec<_> = (0..n).map(|i| make(i, random)).collect();
-            let (mut each, mut graph) = (f64::MAX, Graph::default());
-            // The best of several, since other programs take the caches too.
-            for _ in 0..(1_000_000 / n).min(10) {
-                let start = processor_time();
-                let mut scheduler = Scheduler::default();
-                (0..resources.min(n)).for_each(|_| {
-                    scheduler.resource(len);
-                });
-                lists.iter().for_each(|accesses| scheduler.command(accesses));
-                graph = scheduler.finish();
-                each = each.min((processor_time() - start) as f64 / n as f64);
-            }
-            let (edges, levels) = (graph.edges() as f64 / n as f64, graph.levels().len());
-            println!(
-                "{name}: {n} commands, {each:.0} ns each, {edges:.2} edges each, {levels} levels"
-            );
+fn members_change_one_by_one() {
+    let (n, rounds) = (1000, 300u64);
+    let mut scheduler = Scheduler::default();
+    let whole = |resource, write| Access::Span(Span { resource, start: 0, end: 4 }, write);
+    (0..=n).for_each(|_| {
+        scheduler.resource(4);
+    });
+    scheduler.array();
+    for round in 0..rounds {
+        scheduler.command(&[whole(0, true)]);
+        // All members at first, then some.
+        let places = if round == 0 { 0..u64::from(n) } else { round..round + 1 };
+        for place in places {
+            let resource = 1 + (place + round) as u32 % n;
+            let member = Span { resource, start: 0, end: 4 };
+            scheduler.set_member(0, place, Some(member));
         }
+        scheduler.command(&[whole(1 + (round * 7) as u32 % n, true)]);
+        scheduler.command(&[whole(0, false), Access::Members(0, false)]);
+        scheduler.command(&[whole(0, false), Access::Members(0, false)]);
     }
+    let graph = scheduler.finish();
+    assert!(graph.edges() < 60 * rounds as usize, "{} edges", graph.edges());
 }
