@@ -4,6 +4,8 @@
 //! submission. So no data race can come from forgotten events.
 
 mod run;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -4,7 +4,7 @@
 //! threads of their own. A run only ever waits for what was submitted before it, hence nothing can wait in a circle.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::VecDeque,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -291,23 +291,50 @@ impl Run {
     }
 }
 
-/// Starts runs, and those that become ready since one of them is refused.
-fn start_all(mut ready: VecDeque<Arc<Run>>, here: bool) {
-    while let Some(run) = ready.pop_front() {
-        let refused = run.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match refused {
-            Some(cause) => {
-                if let Some(list) = run.list() {
-                    run.skip(&list, 0);
-                }
-                run.end(Err(RuntimeError::refused(&cause)), &mut ready);
-            }
-            None => {
-                let device = run.stream.device.clone();
-                device.backend().start(run, here);
-            }
+thread_local! {
+    /// Runs that this thread will start, while it is about it.
+    static READY: RefCell<Option<VecDeque<Arc<Run>>>> = const { RefCell::new(None) };
+}
+
+/// Starts runs, and those that become ready since one of them is refused or ends at once. A device may end a run where it starts
+/// it: then the call in the call only leaves the next ones here, since any number of them may follow each other.
+fn start_all(mut runs: VecDeque<Arc<Run>>, mut here: bool) {
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            READY.set(None);
         }
     }
+    let inner = READY.with_borrow_mut(|ready| match ready {
+        Some(ready) => {
+            ready.append(&mut runs);
+            true
+        }
+        None => {
+            *ready = Some(runs);
+            false
+        }
+    });
+    if inner {
+        return;
+    }
+    let _done = Done;
+    while let Some(run) = READY.with_borrow_mut(|r| r.as_mut().and_then(VecDeque::pop_front)) {
+        start(run, here);
+        here = false;
+    }
+}
+
+fn start(run: Arc<Run>, here: bool) {
+    let refused = run.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(cause) = refused else {
+        let device = run.stream.device.clone();
+        return device.backend().start(run, here);
+    };
+    if let Some(list) = run.list() {
+        run.skip(&list, 0);
+    }
+    run.finish(Err(RuntimeError::refused(&cause)));
 }
 
 impl Run {
