@@ -231,3 +231,33 @@ fn a_fault_ends_the_stream_and_nothing_else() {
     assert!(refused.to_string().contains("index -1"), "{refused}");
     assert_eq!(apart.submit(&good).unwrap().wait().unwrap().lines.len(), 3);
 }
+
+/// What was printed before a fault is not lost with the list, whichever way the list runs.
+#[test]
+fn lines_before_a_fault_are_printed() {
+    let device = Device::cpu_with_threads(2);
+    let input = vec![formal(ArgumentKind::Buffer, "buffer<uint>", 4, Usage::Read)];
+    let Some(object) = kernels("faultlines") else { return };
+    let talks = metadata("talks", [32, 1, 1], input, talker_formats());
+    // SAFETY: as in `load`.
+    let kernel = unsafe { device.load(&object, talks) }.unwrap();
+    let (first, bad) =
+        (device.buffer_from(&[1u32]).unwrap(), device.buffer_from(&[0u32, 1, 2]).unwrap());
+    let mut list = device.list();
+    list.dispatch(&kernel, (&first,), [1, 1, 1]).unwrap();
+    list.dispatch(&kernel, (&bad,), [3, 1, 1]).unwrap();
+    let list = list.commit().unwrap();
+    // The first run is a task of other threads; later ones are known to be short.
+    for _ in 0..3 {
+        let stream = device.stream();
+        let lines = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sink = lines.clone();
+        stream.on_print(move |line| sink.lock().unwrap().push(line.to_owned()));
+        let error = stream.submit(&list).unwrap().wait().unwrap_err();
+        assert_eq!(error.code(), "L1140");
+        let mut lines = lines.lock().unwrap().clone();
+        // Two dispatches that have nothing to wait for: the fault may come before the other has begun.
+        lines.retain(|line| line != "0: (0, -0)");
+        assert_eq!(lines, ["1: (1, -1)"]);
+    }
+}

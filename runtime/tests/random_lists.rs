@@ -84,10 +84,10 @@ impl Real {
         };
         let load = |name: &str, arguments| {
             let (code, metadata) = match device.name() {
-                "cuda" => (object.into(), common::ptx_metadata(name, [32, 1, 1], arguments)),
+                "cuda" => (object.to_vec(), common::ptx_metadata(name, [32, 1, 1], arguments)),
                 #[cfg(feature = "wgsl")]
                 "vulkan" => common::shaders::kernel(name, arguments),
-                _ => (object.into(), metadata(name, [32, 1, 1], arguments, vec![])),
+                _ => (object.to_vec(), metadata(name, [32, 1, 1], arguments, vec![])),
             };
             // SAFETY: the code is the C compiler's, naga's, or our own PTX, from a source whose kernels follow the metadata.
             unsafe { device.load(&code, metadata) }.unwrap()

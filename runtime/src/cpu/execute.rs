@@ -32,9 +32,10 @@ const SMALL_COMMANDS: usize = 64;
 pub(super) fn start(workers: &Arc<Workers>, run: Arc<Run>, here: bool) {
     let Some(list) = run.list() else { return };
     if here && is_small(&list) {
-        let result = in_order(&run, &list);
+        let mut output = Output::default();
+        let result = in_order(&run, &list, &mut output);
         drop(list);
-        return run.finish(result);
+        return run.finish_with(output, result);
     }
     match workers.pool() {
         Some(pool) => {
@@ -96,20 +97,20 @@ fn trampoline(run: Arc<Run>) {
     }
     while let Some(run) = WAITING.with_borrow_mut(|w| w.as_mut().and_then(VecDeque::pop_front)) {
         if let Some(list) = run.list() {
-            let result = in_order(&run, &list);
+            let mut output = Output::default();
+            let result = in_order(&run, &list, &mut output);
             drop(list);
-            run.finish(result);
+            run.finish_with(output, result);
         }
     }
     WAITING.set(None);
 }
 
 /// Runs the commands on this thread, in the order they were recorded.
-fn in_order(run: &Run, list: &Committed) -> Result<Output, RuntimeError> {
+fn in_order(run: &Run, list: &Committed, output: &mut Output) -> Result<(), RuntimeError> {
     let prepared: &Prepared = own(&list.raw)?;
-    let mut output = Output::default();
     for (position, command) in list.commands.iter().enumerate() {
-        let one = || match (command, prepared.0.get(position)) {
+        let mut one = || match (command, prepared.0.get(position)) {
             (Command::Dispatch { sizes, .. }, Some(Some(dispatch))) => {
                 for part in dispatch.parts(sizes)?.iter() {
                     // SAFETY: both are borrowed until the blocks have run.
@@ -117,22 +118,16 @@ fn in_order(run: &Run, list: &Committed) -> Result<Output, RuntimeError> {
                     let (_, ran, nanoseconds) = blocks.alone(false)?;
                     dispatch.kernel.took(ran, nanoseconds);
                 }
-                dispatch.output()
+                dispatch.output(output)
             }
-            _ => plain(run, position, command).map(|()| Output::default()),
+            _ => plain(run, position, command),
         };
-        match one() {
-            Ok(more) => {
-                output.lines.extend(more.lines);
-                output.lost += more.lost;
-            }
-            Err(e) => {
-                run.skip(list, position);
-                return Err(e);
-            }
+        if let Err(e) = one() {
+            run.skip(list, position);
+            return Err(e);
         }
     }
-    Ok(output)
+    Ok(())
 }
 
 /// Runs a command that is no dispatch.
@@ -328,11 +323,12 @@ impl Exec {
         let position = self.graph.command(state.node).unwrap_or(0);
         let result = self.dispatch(position).and_then(|dispatch| {
             let Some(part) = state.parts.get(state.part) else {
-                let output = dispatch.output()?;
+                let mut output = Output::default();
+                let result = dispatch.output(&mut output);
                 if output != Output::default() {
                     lock(&self.results).outputs.push((position, output));
                 }
-                return Ok(None);
+                return result.map(|()| None);
             };
             // SAFETY: the list, which the run holds, keeps the dispatch, and the state the part.
             let blocks = unsafe { dispatch.blocks(part) };
@@ -408,9 +404,6 @@ impl Exec {
             output.lines.extend(one.lines);
             output.lost += one.lost;
         }
-        self.run.finish(match results.error {
-            Some((_, error)) => Err(error),
-            None => Ok(output),
-        });
+        self.run.finish_with(output, results.error.map_or(Ok(()), |(_, error)| Err(error)));
     }
 }

@@ -6,7 +6,7 @@ use luisac_artifact::abi::CpuEntry;
 
 use super::{CpuArray, CpuBuffer, CpuImage, blocks::Blocks, own};
 use crate::{
-    Argument, IndirectDispatch, Kernel, RuntimeError,
+    Argument, IndirectDispatch, Kernel, Output, RuntimeError,
     argument::Given,
     host::{self, Arg, Launch, bind::put, memory::Memory},
     list::{Command, Sizes},
@@ -106,10 +106,10 @@ impl Dispatch {
         unsafe { Blocks::new(self.entry, part.params.address(), part.grid, self.scratch_bytes) }
     }
 
-    /// What the kernel logged since the last call.
-    pub(super) fn output(&self) -> Result<host::Output, RuntimeError> {
+    /// Adds what the kernel logged since the last call, also if it ends in a fault.
+    pub(super) fn output(&self, into: &mut Output) -> Result<(), RuntimeError> {
         let mut launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
-        launch.take_output()
+        launch.take_output(into)
     }
 }
 

@@ -202,15 +202,15 @@ impl Launch<'_> {
     }
 
     /// What the kernel logged since the last call, if it can log.
-    pub(crate) fn take_output(&mut self) -> Result<Output, RuntimeError> {
-        let mut lines = Vec::new();
-        let Some(memory) = &mut self.log else { return Ok(Output::default()) };
+    pub(crate) fn take_output(&mut self, into: &mut Output) -> Result<(), RuntimeError> {
+        let Some(memory) = &mut self.log else { return Ok(()) };
         let lost = log::decode(&self.kernel.metadata, memory.bytes_mut(), &mut |line| {
-            lines.push(line.to_owned());
+            into.lines.push(line.to_owned());
         });
         // So that a later dispatch whose last record finds no room does not end with one of these.
         log::clear(memory.bytes_mut());
-        Ok(Output { lines, lost: lost? })
+        into.lost += lost?;
+        Ok(())
     }
 
     /// Writes what changes from one dispatch to the next: an empty log, the dispatch size and the kernel id.

@@ -9,7 +9,9 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use run::{Completion, Rest, Run, call_host};
+#[cfg(feature = "cuda")]
+pub(crate) use run::Rest;
+pub(crate) use run::{Completion, Run, call_host};
 
 use crate::{
     CommittedList, Device, Event, Output, RuntimeError,

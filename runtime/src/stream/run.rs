@@ -140,6 +140,7 @@ impl Completion {
     }
 
     /// Leaves the rest of the run to whoever comes first: a thread that waits, or the one that [`Self::take_rest`].
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "not all devices leave it"))]
     pub(crate) fn leave(&self, rest: Box<dyn Rest>) {
         let mut state = self.state();
         if state.next.is_empty() {
@@ -151,6 +152,7 @@ impl Completion {
     }
 
     /// The rest of the run, if nobody has taken it.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "not all devices leave it"))]
     pub(crate) fn take_rest(&self) -> Option<Box<dyn Rest>> {
         self.state().rest.take()
     }
@@ -218,6 +220,7 @@ impl Run {
     }
 
     /// The point at which it has ended.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "not all devices ask"))]
     pub(crate) fn completion(&self) -> &Arc<Completion> {
         &self.completion
     }
@@ -270,6 +273,18 @@ impl Run {
         let mut ready = VecDeque::new();
         self.end(result, &mut ready);
         start_all(ready, false);
+    }
+
+    /// As [`Self::finish`], with what kernels printed also before something failed: that goes to the stream's printer only.
+    pub(crate) fn finish_with(&self, output: Output, result: Result<(), RuntimeError>) {
+        self.finish(match result {
+            Ok(()) => Ok(output),
+            // The first failure counts, not one of the printer.
+            Err(e) => {
+                let _ = self.stream.print(&output.lines);
+                Err(e)
+            }
+        });
     }
 
     fn end(&self, result: Result<Output, RuntimeError>, ready: &mut VecDeque<Arc<Self>>) {
