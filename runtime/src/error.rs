@@ -104,6 +104,10 @@ pub enum RuntimeError {
     #[cfg(feature = "vulkan")]
     #[error(transparent)]
     Vulkan(#[from] crate::vulkan::VulkanError),
+    /// See [`WgpuError`](crate::WgpuError).
+    #[cfg(feature = "wgpu")]
+    #[error(transparent)]
+    Wgpu(#[from] crate::WgpuError),
     /// An archive that is damaged.
     #[error("{message}")]
     Archive { message: String, code: &'static str, help: &'static str },
@@ -252,6 +256,8 @@ impl RuntimeError {
             Self::Load(e) => e.code(),
             #[cfg(feature = "vulkan")]
             Self::Vulkan(e) => e.code(),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu(e) => e.code(),
             Self::Archive { code, .. } => code,
             Self::NoVariant { .. } => "L1110",
             Self::ArgumentCount { .. } => "L1120",
@@ -293,6 +299,8 @@ impl RuntimeError {
             Self::Load(e) => e.help(),
             #[cfg(feature = "vulkan")]
             Self::Vulkan(e) => e.help(),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu(e) => e.help(),
             Self::Archive { help, .. } => help,
             Self::NoVariant { .. } => "bake the kernel for the device's target too",
             Self::ArgumentCount { .. } | Self::ArgumentKind { .. } => {

@@ -42,12 +42,18 @@ mod print;
 mod resource;
 mod sampler;
 mod schedule;
+#[cfg(any(feature = "vulkan", feature = "wgpu"))]
+mod spirv;
 mod stream;
 mod texel;
 mod value;
 #[cfg(feature = "vulkan")]
 pub mod vulkan;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
+#[cfg(feature = "wgpu")]
+pub use self::wgpu::WgpuError;
 pub use argument::{Argument, Arguments};
 pub use backend::ImageShape;
 pub use error::{LoadError, RuntimeError};

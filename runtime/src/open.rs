@@ -20,6 +20,12 @@ pub(crate) const NAMES: &[&str] = &[
     "cuda",
     #[cfg(feature = "vulkan")]
     "vulkan",
+    #[cfg(feature = "wgpu")]
+    "wgpu",
+    #[cfg(feature = "wgpu")]
+    "dx12",
+    #[cfg(feature = "wgpu")]
+    "metal",
 ];
 
 /// A number that nothing else in the process has.
@@ -39,7 +45,8 @@ pub(crate) struct Inner {
 pub struct Device(Arc<Inner>);
 
 impl Device {
-    /// Opens a device by its name: `cpu`, `cuda` (feature `cuda`) or `vulkan` (feature `vulkan`).
+    /// Opens a device by its name: `cpu`, `cuda` (feature `cuda`), `vulkan` (feature `vulkan`), or (feature `wgpu`) `wgpu`, `dx12`,
+    /// `metal`.
     ///
     /// # Errors
     /// [`RuntimeError::NoDevice`] for names of nothing that is here.
@@ -50,6 +57,10 @@ impl Device {
             "cuda" => Ok(Self::with_backend(crate::cuda::Cuda::open()?)),
             #[cfg(feature = "vulkan")]
             "vulkan" => Ok(Self::with_backend(crate::vulkan::Vulkan::open()?)),
+            #[cfg(feature = "wgpu")]
+            "wgpu" | "dx12" | "metal" => {
+                Ok(Self::with_backend(crate::wgpu::Wgpu::open(crate::wgpu::Api::named(name))?))
+            }
             _ => Err(RuntimeError::NoDevice {
                 device: name.into(),
                 reason: format!("this program has the devices: {}", NAMES.join(", ")),

@@ -31,6 +31,9 @@ pub fn all() -> Vec<Device> {
         Device { name: "cpu", state: Ok(cpu()) },
         Device { name: "cuda", state: cuda() },
         Device { name: "vulkan", state: vulkan() },
+        Device { name: "wgpu", state: through_wgpu("wgpu") },
+        Device { name: "dx12", state: through_wgpu("dx12") },
+        Device { name: "metal", state: through_wgpu("metal") },
         Device { name: "interp", state: Ok(interpreter()) },
     ]
 }
@@ -105,6 +108,27 @@ fn vulkan() -> Result<Here, Missing> {
 #[cfg(not(feature = "vulkan"))]
 fn vulkan() -> Result<Here, Missing> {
     Err(not_built("vulkan"))
+}
+
+/// The devices through wgpu.
+#[cfg(feature = "wgpu")]
+fn through_wgpu(name: &str) -> Result<Here, Missing> {
+    let device = luisac_runtime::Device::open(name).map_err(|e| Missing {
+        why: e.to_string(),
+        help: "use `--device vulkan`, `--device cuda` or `--device cpu`".into(),
+    })?;
+    let (mut text, targets) = (device.describe(), device.profile().takes);
+    let tried = name == "wgpu";
+    if !tried {
+        text.push_str("; luisac has never been run on such a device");
+    }
+    Ok(Here { details: json!({"targets": targets, "device": text, "tried": tried}), text })
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn through_wgpu(name: &str) -> Result<Here, Missing> {
+    let Missing { why, .. } = not_built(name);
+    Err(Missing { why, help: "build luisac with the feature `wgpu`".into() })
 }
 
 /// `luisac devices`.

@@ -63,4 +63,10 @@ luisac_ast::codes! {
     OTHER_DEVICE = 1171 "a thing of another device", "Resources, kernels and lists belong to the device that made them.", "Use what the list's own device made.";
     RANGE = 1172 "a range does not lie inside", "A view, level, slot or copy passes the end of its resource, or does not fit the other side.", "Choose a range inside it.";
     OVERLAP = 1173 "a copy overlaps itself", "Source and target of a copy share bytes.", "Copy by way of a third buffer.";
+    WGPU_UNSUPPORTED = 1180 "wgpu has no form for it", "The devices `wgpu`, `dx12` and `metal` go through wgpu, which holds no bindless arrays of ours, no images that kernels write, no samplers as our DXIL binds them, and only some capabilities of SPIR-V.", "Use the device `vulkan`, `cuda` or `cpu`.";
+    WGPU_LIMIT = 1181 "a limit of wgpu's device is passed", "The device takes less than the kernel or its arguments ask for.", "Use less, or another device.";
+    WGPU_VIEW = 1182 "a view cannot be bound through wgpu", "wgpu binds buffers from multiples of a number of bytes that the device chooses, 32 at least.", "Start the view elsewhere, or copy it into a buffer of its own.";
+    WGPU_FORMAT = 1183 "wgpu has no such image", "Channels that are not stored must read as zero, which wgpu cannot arrange; so images have four channels, and are read as what they store.", "Store the image as float4, half4, byte4 or int4.";
+    WGPU_CODE = 1184 "code that wgpu cannot be given", "The code or its metadata contradict each other or number resources otherwise than wgpu does.", "Compile the kernel again; use the metadata that was written with the code.";
+    WGPU_REFUSED = 1185 "wgpu refuses a call", "wgpu checks what it is given; the message has its words.", "Use the device `vulkan`, `cuda` or `cpu`.";
 }

@@ -23,6 +23,8 @@ use std::collections::BTreeMap;
 mod far;
 mod graph;
 mod nodes;
+#[cfg(any(feature = "vulkan", feature = "wgpu"))]
+pub(crate) mod parts;
 mod ropes;
 mod segments;
 #[cfg(test)]

@@ -14,9 +14,8 @@ use super::{
     error::{allocation, call},
     features::capability_name,
     heap::Heap,
-    module,
 };
-use crate::{LoadError, RuntimeError};
+use crate::{LoadError, RuntimeError, spirv};
 
 /// Sets that a kernel may use: arguments, samplers, three heaps.
 pub(super) const SETS: usize = 5;
@@ -49,8 +48,12 @@ impl Device {
     /// not be dispatched so that it leaves its buffers: drivers trust both.
     pub unsafe fn load(&self, code: &[u8], metadata: Metadata) -> Result<Kernel, RuntimeError> {
         metadata.check().map_err(|e| LoadError::Damaged(e.to_string()))?;
+        let bad = |reason: &str| VulkanError::BadModule {
+            kernel: metadata.kernel.clone(),
+            reason: reason.into(),
+        };
         let module = if metadata.is_for("spirv") {
-            module::read(&metadata.kernel, code, &metadata.entry)?
+            spirv::read(code, &metadata.entry).map_err(|e| bad(&e))?
         } else if metadata.is_for("wgsl") {
             from_wgsl(code, &metadata)?
         } else {
@@ -58,10 +61,6 @@ impl Device {
         };
         self.0.check_module(&module, &metadata)?;
         self.0.check_limits(&metadata)?;
-        let bad = |reason: &str| VulkanError::BadModule {
-            kernel: metadata.kernel.clone(),
-            reason: reason.into(),
-        };
         let bindings =
             metadata.bindings.clone().ok_or_else(|| bad("its metadata has no bindings"))?;
         let mut parts = Parts::new(&self.0);
@@ -71,22 +70,18 @@ impl Device {
 }
 
 #[cfg(feature = "wgsl")]
-fn from_wgsl(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
+fn from_wgsl(code: &[u8], metadata: &Metadata) -> Result<spirv::Module, VulkanError> {
     super::wgsl::to_spirv(code, metadata)
 }
 
 #[cfg(not(feature = "wgsl"))]
-fn from_wgsl(_: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
+fn from_wgsl(_: &[u8], metadata: &Metadata) -> Result<spirv::Module, VulkanError> {
     let reason = "this program was built without the feature `wgsl`".into();
     Err(VulkanError::BadWgsl { kernel: metadata.kernel.clone(), reason })
 }
 
 impl Shared {
-    fn check_module(
-        &self,
-        module: &module::Module,
-        metadata: &Metadata,
-    ) -> Result<(), VulkanError> {
+    fn check_module(&self, module: &spirv::Module, metadata: &Metadata) -> Result<(), VulkanError> {
         let missing = |feature| VulkanError::MissingFeature {
             kernel: metadata.kernel.clone(),
             feature,

@@ -34,7 +34,6 @@ mod instance;
 mod kernel;
 mod lists;
 mod memory;
-mod module;
 mod queue;
 mod recorder;
 mod sampler;

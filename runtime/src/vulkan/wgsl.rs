@@ -8,13 +8,14 @@ use naga::{
     valid::{Capabilities, ValidationFlags, Validator},
 };
 
-use super::{VulkanError, module};
+use super::VulkanError;
+use crate::spirv;
 
 /// Stack of the thread that compiles: naga recurses over what is nested, whose depth its parser bounds.
 const STACK: usize = 128 << 20;
 
 /// Compiles `code`, whose entry point the metadata names.
-pub(super) fn to_spirv(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
+pub(super) fn to_spirv(code: &[u8], metadata: &Metadata) -> Result<spirv::Module, VulkanError> {
     let bad = |reason: String| VulkanError::BadWgsl { kernel: metadata.kernel.clone(), reason };
     std::thread::scope(|scope| {
         let work = std::thread::Builder::new().name("wgsl".into()).stack_size(STACK);
@@ -24,7 +25,7 @@ pub(super) fn to_spirv(code: &[u8], metadata: &Metadata) -> Result<module::Modul
     })
 }
 
-fn compile(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanError> {
+fn compile(code: &[u8], metadata: &Metadata) -> Result<spirv::Module, VulkanError> {
     let bad = |reason: String| VulkanError::BadWgsl { kernel: metadata.kernel.clone(), reason };
     let source = std::str::from_utf8(code).map_err(|e| bad(e.to_string()))?;
     let parsed = wgsl::parse_str(source).map_err(|e| bad(e.emit_to_string(source)))?;
@@ -48,5 +49,5 @@ fn compile(code: &[u8], metadata: &Metadata) -> Result<module::Module, VulkanErr
     let words = spv::write_vec(&parsed, &info, &options, Some(&pipeline))
         .map_err(|e| bad(e.to_string()))?;
     let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    module::read(&metadata.kernel, &bytes, &metadata.entry)
+    spirv::read(&bytes, &metadata.entry).map_err(bad)
 }

@@ -4,7 +4,6 @@
 //! which barriers stand between the levels of the scheduler's graph. All that the host gives it (parameter blocks, data, records)
 //! lies in one block of staging memory, all that it brings back in another.
 
-mod order;
 mod record;
 mod run;
 mod steps;

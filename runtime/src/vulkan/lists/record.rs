@@ -5,12 +5,12 @@ use std::{ops::Range, sync::Arc};
 use ash::vk;
 
 use super::{
-    Prepared, order,
+    Prepared,
     steps::{Dispatch, Launch, Memory, Move, Step},
 };
 use crate::{
     RuntimeError,
-    schedule::Graph,
+    schedule::{Graph, parts as order},
     vulkan::{device::Shared, recorder::Commands, staging::Block},
 };
 

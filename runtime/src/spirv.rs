@@ -1,7 +1,5 @@
 //! A look into a SPIR-V module: whether it is one, what it needs, where it starts. The driver reads the rest, and drivers trust.
 
-use super::error::VulkanError;
-
 const MAGIC: u32 = 0x0723_0203;
 const OP_ENTRY_POINT: u32 = 15;
 const OP_CAPABILITY: u32 = 17;
@@ -12,7 +10,7 @@ const GL_COMPUTE: u32 = 5;
 
 /// What the head of a module says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Module {
+pub(crate) struct Module {
     pub words: Vec<u32>,
     /// In the module's order.
     pub capabilities: Vec<u32>,
@@ -23,12 +21,9 @@ pub(super) struct Module {
 /// Reads `code`, whose entry point must be `entry`.
 ///
 /// # Errors
-/// [`VulkanError::BadModule`].
-pub(super) fn read(kernel: &str, code: &[u8], entry: &str) -> Result<Module, VulkanError> {
-    let bad = |reason: &str| VulkanError::BadModule {
-        kernel: kernel.to_owned(),
-        reason: reason.to_owned(),
-    };
+/// Why it cannot be used.
+pub(crate) fn read(code: &[u8], entry: &str) -> Result<Module, String> {
+    let bad = |reason: &str| reason.to_owned();
     if !code.len().is_multiple_of(4) {
         return Err(bad("its length is no multiple of four"));
     }
@@ -87,7 +82,7 @@ mod tests {
 
     #[track_caller]
     fn refused(code: &[u8], why: &str) {
-        let error = read("k", code, "main").expect_err("a bad module").to_string();
+        let error = read(code, "main").expect_err("a bad module");
         assert!(error.contains(why), "{error}");
     }
 
@@ -96,7 +91,7 @@ mod tests {
         let main = u32::from_le_bytes(*b"main");
         let code =
             head(&[2 << 16 | 17, 1, 2 << 16 | 17, 11, 5 << 16 | 15, 5, 4, main, 0, 1 << 16 | 253]);
-        assert_eq!(read("k", &code, "main").expect("a module").capabilities, [1, 11]);
+        assert_eq!(read(&code, "main").expect("a module").capabilities, [1, 11]);
         refused(&head(&[5 << 16 | 15, 4, 4, main, 0]), "no compute entry point");
         refused(&head(&[5 << 16 | 15, 5, 4, main, u32::from(b'2')]), "no compute entry point");
     }
@@ -117,7 +112,7 @@ mod tests {
         ]
         .concat();
         let nested = |words: &[u32]| {
-            read("k", &head(&[&entry[..], words].concat()), "main").expect("a module").nesting
+            read(&head(&[&entry[..], words].concat()), "main").expect("a module").nesting
         };
         assert_eq!((nested(&[]), nested(&body)), (0, 2));
     }

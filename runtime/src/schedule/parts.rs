@@ -1,10 +1,10 @@
 //! From the scheduler's graph to parts that the device runs without the host, each in levels with a barrier between them.
 
-use crate::schedule::Graph;
+use super::Graph;
 
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Commands by levels: one waits for others of the part only if they are in earlier levels, and for at least one of the level
     /// before its own.
     Device(Vec<Vec<u32>>),
@@ -21,7 +21,7 @@ struct Place {
 
 /// Cuts a list of `count` commands at those that the host takes part in. Parts follow each other by waiting, so edges among
 /// commands of different parts need no barrier.
-pub(super) fn parts(graph: &Graph, count: u32, is_host: impl Fn(u32) -> bool) -> Vec<Part> {
+pub(crate) fn parts(graph: &Graph, count: u32, is_host: impl Fn(u32) -> bool) -> Vec<Part> {
     let mut cuts = 0;
     // The number of host commands before each command, which is the number of its part.
     let part_of: Vec<u32> = (0..count)
