@@ -131,9 +131,11 @@ fn case_facts(
         }
         let Imm::Cases(cases) = cx.func.inst(branch).imm.clone() else { continue };
         let selector = cx.func.arg(branch, 0);
+        // Of a constant there is nothing to learn.
+        let is_known = cx.func.constant_bits(selector).is_some();
         let ty = cx.func.value_type(selector);
         for (&target, &bits) in targets.iter().skip(1).zip(&*cases) {
-            if times[target] == 1 && cfg.predecessors(target) == [block] {
+            if !is_known && times[target] == 1 && cfg.predecessors(target) == [block] {
                 let value = cx.func.scalar_constant(ty, bits, cx.types);
                 facts[target] = Some((selector, value));
             }

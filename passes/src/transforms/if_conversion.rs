@@ -110,7 +110,7 @@ impl Diamond {
                     return true;
                 }
                 budget = budget.wrapping_sub(1);
-                budget != usize::MAX && is_cheap(func, inst)
+                budget != usize::MAX && is_cheap(func, types, inst)
             })
         });
         let fits = cheap
@@ -121,8 +121,10 @@ impl Diamond {
     }
 }
 
-fn is_cheap(func: &Function, inst: InstId) -> bool {
+fn is_cheap(func: &Function, types: &TypeTable, inst: InstId) -> bool {
     match func.op(inst) {
+        // The branch may be what keeps the index in range.
+        Op::Arithmetic(_) if util::has_open_index(func, types, inst) => false,
         Op::Arithmetic(op) => {
             !composite::is_formula(op)
                 && MathFunction::by_name(op.name()).is_none()

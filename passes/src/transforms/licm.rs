@@ -4,16 +4,18 @@
 //! as far out as its operands allow. What is costly moves only if every iteration computes it. Loads, reads of resources and the
 //! places that they name move out of an innermost loop that writes nothing there, if its first round is sure to come by them.
 //! Why right: pure operations are total here (division by zero is defined), so computing one too early or in vain changes
-//! nothing. A read moves only where it would have happened anyway, since it may be out of bounds, and not past anything
+//! nothing; but for parts of values by an index that may be out of range, which count as reads. A read moves only where it would have happened anyway, since it may be out of bounds, and not past anything
 //! volatile, such as a barrier or an assertion that guards it. Wave operations and everything volatile stay. Loops without a
 //! single entering block are left alone. The CFG stays as it is, so structured functions keep their roles.
 //! Cost: linear times the levels that an instruction moves out, which are bounded.
 
 use super::access::Writes;
 use super::loops::Loops;
+use super::util;
 use crate::manager::declaration::{
     Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
 };
+use luisac_ast::types::TypeTable;
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
 use luisac_xir::math::{Function as MathFunction, composite};
@@ -63,9 +65,10 @@ impl FunctionPass for Licm {
             let mut next = cx.func.first_inst(block);
             while let Some(inst) = next {
                 next = cx.func.next_inst(inst);
-                let target = target(cx.func, &loops, &dominators, block, inst).or_else(|| {
-                    read_target(cx.func, &loops, &dominators, &surroundings, block, inst)
-                });
+                let target =
+                    target(cx.func, cx.types, &loops, &dominators, block, inst).or_else(|| {
+                        read_target(cx.func, &loops, &dominators, &surroundings, block, inst)
+                    });
                 let Some(end) = target.and_then(|t| cx.func.terminator(t)) else { continue };
                 if !cx.fuel() {
                     return Ok(info);
@@ -120,7 +123,7 @@ impl Surroundings {
     /// Whether an instruction names or reads what the loop does not write.
     fn keeps(&self, func: &Function, inst: InstId) -> bool {
         match func.op(inst) {
-            Op::Gep => true,
+            Op::Gep | Op::Arithmetic(_) => true,
             Op::Load => !self.writes.may_write(func, func.arg(inst, 0)),
             Op::ResourceQuery(_) | Op::ResourceRead(_) => {
                 !self.writes.may_write_scope(Scopes::GLOBAL)
@@ -152,8 +155,9 @@ fn read_target(
 }
 
 /// Whether an instruction may be computed at any time, and whether that costs next to nothing.
-fn kind(func: &Function, inst: InstId) -> Option<bool> {
+fn kind(func: &Function, types: &TypeTable, inst: InstId) -> Option<bool> {
     match func.op(inst) {
+        Op::Arithmetic(_) if util::has_open_index(func, types, inst) => None,
         Op::Arithmetic(op) => {
             let costly = composite::is_formula(op)
                 || MathFunction::by_name(op.name()).is_some()
@@ -171,12 +175,13 @@ fn kind(func: &Function, inst: InstId) -> Option<bool> {
 /// The block that an instruction of `block` moves to.
 fn target(
     func: &Function,
+    types: &TypeTable,
     loops: &Loops,
     dominators: &DominatorTree,
     block: BlockId,
     inst: InstId,
 ) -> Option<BlockId> {
-    let cheap = kind(func, inst)?;
+    let cheap = kind(func, types, inst)?;
     let own = loops.innermost(block)?;
     // No loop of this depth or less may be left.
     let mut pinned = 0;

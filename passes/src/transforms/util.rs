@@ -1,8 +1,59 @@
 //! What several passes need.
 
 use cranelift_entity::SecondaryMap;
-use luisac_xir::op::Space;
+use luisac_ast::types::TypeTable;
+use luisac_xir::op::{ArithmeticOp, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, Space};
 use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
+
+/// Whether an instruction indexes into a value by something that is not known to be in range: out of range it is undefined, or
+/// ends the thread under `--bounds trap`. It must not run where the kernel did not run it.
+pub(crate) fn has_open_index(func: &Function, types: &TypeTable, inst: InstId) -> bool {
+    let first = match func.op(inst) {
+        Op::Gep | Op::Arithmetic(ArithmeticOp::Extract) => 1,
+        Op::Arithmetic(ArithmeticOp::Insert) => 2,
+        _ => return false,
+    };
+    let args = func.args(inst);
+    let mut ty = func.value_type(args[0]);
+    args.iter().skip(first).any(|&index| {
+        let known = func.constant_bits(index).filter(|&i| i < types.member_count(ty).into());
+        let part = known.and_then(|i| types.element_type(ty, i as u32));
+        ty = part.unwrap_or(ty);
+        part.is_none()
+    })
+}
+
+/// Whether a place is named by an index that is not known to be in range. Linear in the geps that lead to it.
+pub(crate) fn has_open_place(func: &Function, types: &TypeTable, mut place: ValueId) -> bool {
+    while let Some(gep) = func.def_inst(place).filter(|&i| func.op(i) == Op::Gep) {
+        if has_open_index(func, types, gep) {
+            return true;
+        }
+        place = func.arg(gep, 0);
+    }
+    false
+}
+
+/// Whether an instruction ends the thread under `--bounds trap` for some operands. Texels out of range do not.
+pub(crate) fn may_trap(func: &Function, types: &TypeTable, inst: InstId) -> bool {
+    match func.op(inst) {
+        Op::ResourceRead(read) => !matches!(
+            read,
+            ResourceReadOp::Texture2dRead
+                | ResourceReadOp::Texture3dRead
+                | ResourceReadOp::Texture2dReadLevel
+                | ResourceReadOp::Texture3dReadLevel
+        ),
+        Op::ResourceWrite(write) => {
+            !matches!(write, ResourceWriteOp::Texture2dWrite | ResourceWriteOp::Texture3dWrite)
+        }
+        // The number of the slot.
+        Op::ResourceQuery(query) => ResourceQueryOp::is_bindless(query),
+        Op::Atomic(_) => true,
+        Op::Load | Op::Store => has_open_place(func, types, func.arg(inst, 0)),
+        _ => has_open_index(func, types, inst),
+    }
+}
 
 /// The blocks that the entry leads to through successors, and also through roles if `roles`.
 pub(crate) fn named_blocks(func: &Function, roles: bool) -> SecondaryMap<BlockId, bool> {

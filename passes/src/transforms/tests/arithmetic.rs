@@ -244,6 +244,42 @@ fn keeps_arms_with_effects() {
     );
 }
 
+/// An index that is out of range where the branch goes the other way.
+#[test]
+fn keeps_arms_whose_index_the_branch_may_guard() {
+    let arm = |inst: &str| {
+        format!(
+            "b0:
+            %4: vector<f32, 2> = arithmetic aggregate %3, f32 1.0
+            %5: bool = arithmetic binary_less %1, u32 2
+            cond_br %5, b1, b2
+            b1:
+            {inst}
+            br b2
+            b2:
+            %8: f32 = phi (%3, b0), (%7, b1)
+            resource_write buffer_write %0, u32 0, %8
+            return"
+        )
+    };
+    for guarded in [
+        "%7: f32 = arithmetic extract %4, %1",
+        "%7: f32 = arithmetic extract %4, u32 7",
+        "%6: vector<f32, 2> = arithmetic insert %4, %3, %1
+        %7: f32 = arithmetic extract %6, u32 0",
+    ] {
+        stays("if_conversion", &arm(guarded));
+    }
+    let free = arm("%7: f32 = arithmetic extract %4, u32 1");
+    let converted = crate::transforms::testing::count(
+        "if_conversion",
+        "if_conversion",
+        "converted_diamond_count",
+        &free,
+    );
+    assert_eq!(converted, 1);
+}
+
 #[test]
 fn unrolls_short_loops_away() {
     becomes(

@@ -609,6 +609,39 @@ fn licm_moves_no_read_that_may_not_happen() {
     assert_eq!(count(twice, "licm", "hoisted_count", &body), 1);
 }
 
+/// A part of a vector, taken where a branch in the loop says so, or in every round.
+fn parts(guard: &str, index: &str) -> String {
+    format!(
+        "b0:
+        %4: vector<f32, 2> = arithmetic aggregate %3, f32 1.0
+        br b1
+        b1:
+        %5: u32 = phi (u32 0, b0), (%9, b3)
+        {guard}
+        b2:
+        %8: f32 = arithmetic extract %4, {index}
+        resource_write buffer_write %0, %5, %8
+        br b3
+        b3:
+        %9: u32 = arithmetic binary_add %5, u32 1
+        %10: bool = arithmetic binary_less %9, u32 4
+        cond_br %10, b1, b4
+        b4:
+        return"
+    )
+}
+
+/// The branch may be what keeps the index in range.
+#[test]
+fn licm_moves_no_part_that_may_not_exist() {
+    let moved = |guard, index| count("licm", "licm", "hoisted_count", &parts(guard, index));
+    let (sometimes, always) = ("cond_br %2, b2, b3", "br b2");
+    assert_eq!(moved(sometimes, "%1"), 0);
+    assert_eq!(moved(sometimes, "u32 7"), 0);
+    assert_eq!(moved(sometimes, "u32 1"), 1);
+    assert_eq!(moved(always, "%1"), 1);
+}
+
 /// `n` loops, one behind the other, each with a branch on a condition from outside and a value that is used at the end.
 fn chain(n: usize) -> String {
     let mut body = String::from("b0:\nbr b1\n");

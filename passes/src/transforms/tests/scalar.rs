@@ -175,6 +175,24 @@ fn cvp_leaves_floats_and_edges_that_are_both() {
     );
 }
 
+/// Nothing can be learnt of a constant: not in the case that it takes, and not in one that it never takes.
+#[test]
+fn cvp_learns_nothing_of_constants() {
+    stays(
+        "cvp",
+        "b0:
+        indexed_branch u32 1, default b3, case 1 b1, case 2 b2
+        b1:
+        resource_write buffer_write %0, u32 1, %3
+        br b3
+        b2:
+        resource_write buffer_write %0, u32 1, %3
+        br b3
+        b3:
+        return",
+    );
+}
+
 #[test]
 fn div_rem_pairs_share_the_quotient() {
     becomes(
