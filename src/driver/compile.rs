@@ -179,10 +179,13 @@ pub fn pipeline_for(options: &CodeOptions, choice: &TargetChoice) -> Result<Pipe
     }
 }
 
-/// Tells the passes that would change what a checked index gives.
+/// Tells the passes that would change what a checked index gives, or remove what an index out of range ends.
 fn tell_bounds(pipeline: &mut Pipeline, options: &CodeOptions) {
     if options.bounds != BoundsMode::Off {
         pipeline.set_option("checked_bounds", "true");
+    }
+    if options.bounds == BoundsMode::Trap {
+        pipeline.set_option("trapping_bounds", "true");
     }
 }
 
@@ -191,21 +194,19 @@ fn tell_bounds(pipeline: &mut Pipeline, options: &CodeOptions) {
 /// # Errors
 /// Of `--passes`: what is wrong with it.
 pub fn pipeline_for_interpreter(options: &CodeOptions) -> Result<Pipeline, Diagnostic> {
-    match &options.passes {
-        Some(text) => {
-            let mut pipeline = Pipeline::parse(text)?;
-            tell_bounds(&mut pipeline, options);
-            Ok(pipeline)
-        }
+    let mut pipeline = match &options.passes {
+        Some(text) => Pipeline::parse(text)?,
         // The interpreter holds all but gradients.
-        None if options.opt_level == OptLevel::O0 => Pipeline::parse("autodiff"),
+        None if options.opt_level == OptLevel::O0 => Pipeline::parse("autodiff")?,
         None => canned(&Canned {
             level: level(options),
             form: TargetForm::Structured,
             fast_math: false,
             native: Vec::new(),
-        }),
-    }
+        })?,
+    };
+    tell_bounds(&mut pipeline, options);
+    Ok(pipeline)
 }
 
 /// Runs a pipeline.

@@ -150,6 +150,9 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
     if form.structured && form.phis && options.bounds != BoundsMode::Off {
         check_by_passes(&mut pipeline, options.bounds)?;
     }
+    if options.bounds == BoundsMode::Trap {
+        pipeline.set_option("trapping_bounds", "true");
+    }
     // Options that the text sets stay.
     pipeline.set_option("native", &native_operations(target, options.math, &options.detail));
     let samples = || ResourceQueryOp::ALL.iter().copied().filter(|q| q.samples());

@@ -3,16 +3,16 @@
 //! What: removes instructions without effect whose results nothing needs, local allocas that are only written, together with
 //! their stores, and blocks that nothing leads to; an open block gets `unreachable`.
 //! Why right: marks from what must stay (writes, volatile operations, terminators) through operands; a store into a local
-//! alloca must stay only if something else uses the alloca. Loops stay, as their branches do. Blocks with a role in a
+//! alloca must stay only if something else uses the alloca. Under `--bounds trap` an access out of range is an effect. Loops stay, as their branches do. Blocks with a role in a
 //! structured construct stay, also when no path reaches them.
 //! Cost: linear. Source: mark and sweep as in R. Cytron et al., TOPLAS 13 (1991), section 7.1, without the control part.
 
 use super::util;
 use crate::manager::declaration::{
-    Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
+    Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters, options,
 };
 use cranelift_entity::SecondaryMap;
-use luisac_ast::types::TypeId;
+use luisac_ast::types::{TypeId, TypeTable};
 use luisac_xir::op::Space;
 use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
 
@@ -27,6 +27,13 @@ counters! {
     }
 }
 
+options! {
+    /// What counts as an effect.
+    Options {
+        trapping_bounds: bool = false, "an index out of range ends the thread, so what may have one stays";
+    }
+}
+
 /// The pass.
 pub struct Dce;
 
@@ -37,13 +44,14 @@ impl FunctionPass for Dce {
             "dce",
             "removes what nothing needs",
             "Removes unused instructions without effect, local allocas that are only written, and blocks that nothing leads to. \
-             Volatile reads, barriers, wave operations, atomics, calls and loops stay.",
+             Volatile reads, barriers, wave operations, atomics, calls and loops stay; under `trapping_bounds` also reads and \
+             places whose index may be out of range.",
         )
     };
-    type Options = ();
+    type Options = Options;
     type Info = Info;
 
-    fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Info, Refusal> {
+    fn run(cx: &mut FunctionCx<'_>, options: &Options) -> Result<Info, Refusal> {
         let mut info = Info::default();
         close_blocks(cx, &mut info);
         let keep = util::named_blocks(cx.func, true);
@@ -51,7 +59,7 @@ impl FunctionPass for Dce {
         if gone && cx.fuel() {
             info.removed_block_count += util::remove_blocks_but(cx.func, &keep);
         }
-        let live = mark(cx.func, &mut info);
+        let live = mark(cx.func, cx.types, options, &mut info);
         sweep(cx, &live, &mut info);
         Ok(info)
     }
@@ -80,16 +88,22 @@ fn stored_alloca(func: &Function, inst: InstId) -> Option<ValueId> {
 }
 
 /// The instructions that must stay.
-fn mark(func: &Function, info: &mut Info) -> SecondaryMap<InstId, bool> {
+fn mark(
+    func: &Function,
+    types: &TypeTable,
+    options: &Options,
+    info: &mut Info,
+) -> SecondaryMap<InstId, bool> {
     let mut live: SecondaryMap<InstId, bool> = SecondaryMap::with_capacity(func.inst_count());
     let mut stores: SecondaryMap<ValueId, Vec<InstId>> = SecondaryMap::new();
     let mut pending = Vec::new();
     for block in func.blocks() {
         for inst in func.insts(block) {
             info.dead_code_instruction_scan_count += 1;
-            if let Some(alloca) = stored_alloca(func, inst) {
+            let traps = options.trapping_bounds && util::may_trap(func, types, inst);
+            if !traps && let Some(alloca) = stored_alloca(func, inst) {
                 stores[alloca].push(inst);
-            } else if func.op(inst).is_terminator() || !func.effects(inst).removable() {
+            } else if traps || func.op(inst).is_terminator() || !func.effects(inst).removable() {
                 live[inst] = true;
                 pending.push(inst);
             }

@@ -3,12 +3,13 @@
 //! What: removes a store into a local alloca if the block overwrites the same part, or a whole that holds it, before anything
 //! may read it, or if the function returns before.
 //! Why right: nothing but the thread itself reads its locals, and they end with the function. A load keeps the stores that it
-//! may overlap, a call or any other user those of the whole alloca.
+//! may overlap, a call or any other user those of the whole alloca. Under `--bounds trap` a store out of range is an effect.
 //! Cost: linear; of each alloca a bounded number of parts is remembered.
 
 use super::access::{Known, touched, trace};
+use super::util;
 use crate::manager::declaration::{
-    Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
+    Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters, options,
 };
 use luisac_xir::{BlockId, Op, ValueId};
 use rustc_hash::FxHashSet;
@@ -17,6 +18,13 @@ counters! {
     /// What `dead_store_elimination` did.
     Info {
         change eliminated_store_count "stores removed";
+    }
+}
+
+options! {
+    /// What counts as an effect.
+    Options {
+        trapping_bounds: bool = false, "an index out of range ends the thread, so stores that may have one stay";
     }
 }
 
@@ -33,14 +41,14 @@ impl FunctionPass for DeadStoreElimination {
              before a return without a read between.",
         )
     };
-    type Options = ();
+    type Options = Options;
     type Info = Info;
 
-    fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<Info, Refusal> {
+    fn run(cx: &mut FunctionCx<'_>, options: &Options) -> Result<Info, Refusal> {
         let mut info = Info::default();
         let blocks: Vec<BlockId> = cx.func.blocks().collect();
         for block in blocks {
-            if !walk(cx, block, &mut info) {
+            if !walk(cx, options, block, &mut info) {
                 break;
             }
         }
@@ -49,7 +57,7 @@ impl FunctionPass for DeadStoreElimination {
 }
 
 /// Walks a block from its end; false if the fuel is used up.
-fn walk(cx: &mut FunctionCx<'_>, block: BlockId, info: &mut Info) -> bool {
+fn walk(cx: &mut FunctionCx<'_>, options: &Options, block: BlockId, info: &mut Info) -> bool {
     let mut overwritten: Known<()> = Known::new();
     // Allocas that are read between here and the return that the block ends in.
     let mut read: FxHashSet<ValueId> = FxHashSet::default();
@@ -69,7 +77,10 @@ fn walk(cx: &mut FunctionCx<'_>, block: BlockId, info: &mut Info) -> bool {
         if op == Op::Load {
             overwritten.forget(&path, cx.func);
             read.insert(path.base);
-        } else if overwritten.is_covered(&path) || returns && !read.contains(&path.base) {
+        } else if (overwritten.is_covered(&path) || returns && !read.contains(&path.base))
+            && !(options.trapping_bounds
+                && util::has_open_place(cx.func, cx.types, cx.func.arg(inst, 0)))
+        {
             if !cx.fuel() {
                 return false;
             }
