@@ -28,7 +28,7 @@ const PIPELINES: &[&str] = &[
     "keep_waves_in_loops,destructure_cfg,simplify_cfg,inline{inline_all=true},simplify_cfg,dce",
     "keep_waves_in_loops,destructure_cfg,restructure_cfg",
     "keep_waves_in_loops,destructure_cfg,simplify_cfg,inline{inline_all=true},sroa,mem2reg,@ssa,simplify_cfg,restructure_cfg,mem2reg",
-    "promote_ref_arg,dead_arg_elim,dead_field_elimination,trace_gep,fuse_consecutive_buffer_reads,transpose_gep,mem2reg,\
+    "promote_ref_arg,dead_arg_elim,dead_field_elimination,trace_gep,fuse_consecutive_buffer_reads{buffer_alignment=16},transpose_gep,mem2reg,\
      slp_vectorization,reassociate,cvp,simplify_libcalls,div_rem_pairs,algebraic_simplify,reg2mem,defer_local_aggregate_load,dce",
     "keep_waves_in_loops,destructure_cfg,inline_all,sroa,mem2reg,fix(cvp,reassociate,algebraic_simplify,const_fold,sccp,dce),reg2mem,mem2reg",
     "lower_edge_cases",

@@ -4,8 +4,9 @@
 //! together, become one read of a vector; writes likewise. Typed buffers and vectors of three are left alone.
 //! Why right: between the reads of a group nothing may write global memory, and between the writes nothing may touch it but
 //! the group itself: calls, atomics, barriers and everything volatile end a group. Two names may be the same buffer, so a write
-//! through another name ends it too. Reads move up to the first of them, writes down to the last. Byte buffers start at
-//! addresses aligned to 16 bytes. Where indices are checked (`--bounds`), a vector that is partly out of range would be clamped
+//! through another name ends it too. Reads move up to the first of them, writes down to the last. A vector asks for more alignment
+//! than its scalars: an argument may be a view that starts at any byte, so nothing is joined unless `buffer_alignment` promises that
+//! buffers start where the vector may lie. Where indices are checked (`--bounds`), a vector that is partly out of range would be clamped
 //! otherwise than its scalars, hence `checked_bounds` turns the pass off.
 //! Cost: linear but for sorting. Source: `passes.md` section 3.1.
 
@@ -27,8 +28,9 @@ counters! {
 }
 
 options! {
-    /// What is known of indices.
+    /// What is known of indices and addresses.
     Options {
+        buffer_alignment: u64 = 1, "byte buffers start at multiples of so many bytes; 1 for views that may start anywhere";
         checked_bounds: bool = false, "indices are checked, so accesses stay as they are";
     }
 }
@@ -46,7 +48,8 @@ impl FunctionPass for FuseConsecutiveBufferReads {
             "fuse_consecutive_buffer_reads",
             "joins accesses of byte buffers side by side",
             "Two or four scalar reads, or writes, at consecutive constant offsets of a byte buffer become one of a vector, if \
-             nothing between may interfere. Byte buffers have to start at addresses aligned to 16 bytes.",
+             nothing between may interfere. A vector is made only where `buffer_alignment` says that it is aligned; by default \
+             nothing is known.",
         )
     };
     type Options = Options;
@@ -54,12 +57,13 @@ impl FunctionPass for FuseConsecutiveBufferReads {
 
     fn run(cx: &mut FunctionCx<'_>, options: &Options) -> Result<Info, Refusal> {
         let mut info = Info::default();
-        if options.checked_bounds {
+        let alignment = known_alignment(options.buffer_alignment);
+        if options.checked_bounds || alignment < 2 {
             return Ok(info);
         }
         let blocks: Vec<BlockId> = cx.func.blocks().collect();
         for block in blocks {
-            for group in groups(cx.func, cx.types, block) {
+            for group in groups(cx.func, cx.types, block, alignment) {
                 if !cx.fuel() {
                     return Ok(info);
                 }
@@ -78,6 +82,11 @@ impl FunctionPass for FuseConsecutiveBufferReads {
         }
         Ok(info)
     }
+}
+
+/// The power of two that a multiple of `start` is sure to be a multiple of; all of [`MAX_BYTES`] for zero.
+fn known_alignment(start: u64) -> u64 {
+    1 << start.trailing_zeros().min(MAX_BYTES.trailing_zeros())
 }
 
 /// An access of a scalar at a constant offset.
@@ -114,9 +123,9 @@ fn access(func: &Function, types: &TypeTable, inst: InstId, order: usize) -> Opt
     Some(Access { buffer: args[0], ty, offset, order, inst })
 }
 
-/// The groups of a block, in order.
-fn groups(func: &Function, types: &TypeTable, block: BlockId) -> Vec<Group> {
-    let mut found = Vec::new();
+/// The groups of a block, in order; no vector is larger than `alignment`, to which buffers are aligned.
+fn groups(func: &Function, types: &TypeTable, block: BlockId, alignment: u64) -> Vec<Group> {
+    let mut found = Groups { alignment, groups: Vec::new() };
     let (mut reads, mut writes): (Vec<Access>, Vec<Access>) = (Vec::new(), Vec::new());
     for (order, inst) in func.insts(block).enumerate() {
         let effects = func.effects(inst);
@@ -144,7 +153,13 @@ fn groups(func: &Function, types: &TypeTable, block: BlockId) -> Vec<Group> {
     }
     collect(func, types, true, &mut reads, &mut found);
     collect(func, types, false, &mut writes, &mut found);
-    found
+    found.groups
+}
+
+/// What was found, and the alignment of buffers.
+struct Groups {
+    alignment: u64,
+    groups: Vec<Group>,
 }
 
 /// Writes that are held to be joined, at most: each new one is compared with all.
@@ -156,7 +171,7 @@ fn collect(
     types: &TypeTable,
     is_read: bool,
     accesses: &mut Vec<Access>,
-    found: &mut Vec<Group>,
+    found: &mut Groups,
 ) {
     let mut sorted = std::mem::take(accesses);
     sorted.sort_unstable();
@@ -165,7 +180,7 @@ fn collect(
         let first = sorted[at];
         let size = types.size(first.ty);
         let run = |lanes: u64| {
-            let fits = lanes * size <= MAX_BYTES && first.offset.is_multiple_of(lanes * size);
+            let fits = lanes * size <= found.alignment && first.offset.is_multiple_of(lanes * size);
             let mut members: Vec<(Access, u32)> = Vec::new();
             for access in sorted[at..].iter().take_while(|a| {
                 (a.buffer, a.ty) == (first.buffer, first.ty)
@@ -186,7 +201,7 @@ fn collect(
         at += sorted[at..].iter().take_while(|a| same(a)).count();
         let Some((lanes, members)) = group else { continue };
         let (buffer, offset) = (first.buffer, func.arg(first.inst, 1));
-        found.push(Group { is_read, buffer, offset, ty: first.ty, lanes, members });
+        found.groups.push(Group { is_read, buffer, offset, ty: first.ty, lanes, members });
     }
 }
 

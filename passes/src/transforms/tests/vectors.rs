@@ -10,7 +10,8 @@ fn bytes(body: &str) -> String {
 
 #[track_caller]
 fn fuses(before: &str, after: &str) {
-    let (result, _) = transform("fuse_consecutive_buffer_reads", &bytes(before));
+    let (result, _) =
+        transform("fuse_consecutive_buffer_reads{buffer_alignment=16}", &bytes(before));
     let expected = text::print(&crate::transforms::testing::parse(&bytes(after)));
     assert_eq!(result, expected, "\n--- result\n{result}\n--- expected\n{expected}");
 }
@@ -80,8 +81,52 @@ fn checked_accesses_stay() {
     let body = "b0:
         resource_write byte_buffer_write %0, u32 0, %2
         resource_write byte_buffer_write %0, u32 4, %2";
-    let (_, report) = transform("fuse_consecutive_buffer_reads{checked_bounds=true}", &bytes(body));
+    let pass = "fuse_consecutive_buffer_reads{buffer_alignment=16,checked_bounds=true}";
+    let (_, report) = transform(pass, &bytes(body));
     assert!(!report.changed());
+}
+
+/// The lanes of the vectors that four floats side by side become where buffers start at multiples of `alignment`.
+fn lanes_at(alignment: u64, first: u64) -> Vec<u64> {
+    let reads = (0..4).map(|i| {
+        format!("%{}: f32 = resource_read byte_buffer_read %0, u32 {}\n", i + 3, first + 4 * i)
+    });
+    let body =
+        format!("b0:\n{}print \"{{}} {{}} {{}} {{}}\", %3, %4, %5, %6", reads.collect::<String>());
+    let pass = format!("fuse_consecutive_buffer_reads{{buffer_alignment={alignment}}}");
+    let (result, _) = transform(&pass, &bytes(&body));
+    [2, 4]
+        .into_iter()
+        .filter(|n| result.contains(&format!("vector<f32, {n}> = resource_read")))
+        .collect()
+}
+
+/// A view may start at any byte: a vector may not ask for more alignment than buffers are known to have.
+#[test]
+fn no_access_asks_for_more_alignment_than_is_known() {
+    for (alignment, at_0, at_4, at_8) in [
+        (1, &[][..], &[][..], &[][..]),
+        (2, &[], &[], &[]),
+        (4, &[], &[], &[]),
+        (8, &[2], &[2], &[2]),
+        (24, &[2], &[2], &[2]),
+        (16, &[4], &[2], &[2]),
+        (256, &[4], &[2], &[2]),
+    ] {
+        assert_eq!(lanes_at(alignment, 0), at_0, "{alignment} at 0");
+        assert_eq!(lanes_at(alignment, 4), at_4, "{alignment} at 4");
+        assert_eq!(lanes_at(alignment, 8), at_8, "{alignment} at 8");
+    }
+    let body = "b0:
+        resource_write byte_buffer_write %0, u32 0, %2
+        resource_write byte_buffer_write %0, u32 4, %2";
+    for (pass, changes) in [
+        ("fuse_consecutive_buffer_reads", false),
+        ("fuse_consecutive_buffer_reads{buffer_alignment=4}", false),
+        ("fuse_consecutive_buffer_reads{buffer_alignment=8}", true),
+    ] {
+        assert_eq!(transform(pass, &bytes(body)).1.changed(), changes, "{pass}");
+    }
 }
 
 #[test]
