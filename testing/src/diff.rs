@@ -11,6 +11,7 @@ use luisac_passes::judge::{self, NoResult, Observed};
 use luisac_passes::registry::PASSES;
 use luisac_passes::{CANS, Form, Pass, PassCall, Pipeline, RunOptions, Step, fingerprint};
 use luisac_xir::{Module, verify};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is done with each kernel.
@@ -32,7 +33,7 @@ impl Amount {
 }
 
 /// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub kernels: u64,
     /// Kernels that take too long to say anything.
@@ -47,6 +48,8 @@ pub struct Counts {
     pub lanes: u64,
     /// Instructions of all threads.
     pub steps: u64,
+    /// Kernels that a pass by itself changed, by its name.
+    pub changed: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
@@ -59,6 +62,14 @@ impl Counts {
         self.refused += other.refused;
         self.lanes += other.lanes;
         self.steps += other.steps;
+        for (pass, count) in other.changed {
+            *self.changed.entry(pass).or_default() += count;
+        }
+    }
+
+    /// Passes that changed no kernel by themselves: what they do was not looked at.
+    pub fn idle(&self) -> Vec<&'static str> {
+        PASSES.iter().map(Pass::name).filter(|name| !self.changed.contains_key(name)).collect()
     }
 }
 
@@ -177,8 +188,15 @@ impl Run<'_> {
             if !amount.single && !in_row {
                 continue;
             }
-            let Some(steps) = alone(form, pass) else { continue };
+            let Some(mut steps) = alone(form, pass) else { continue };
+            if let Some(Step::Pass(call)) = steps.last_mut()
+                && self.case.seed % 2 == 1
+            {
+                let mut random = Random::new(self.case.seed ^ number as u64);
+                call.options = random_options(&mut random, pass);
+            }
             let Some(after) = self.pipeline(base, steps.clone()) else { continue };
+            *self.counts.changed.entry(pass.name()).or_default() += 1;
             if !in_row {
                 continue;
             }
@@ -257,7 +275,13 @@ fn transform(module: &Module, steps: Vec<Step>) -> Result<Outcome, String> {
             Ok(Outcome::Refused)
         }
         Ok(Err(e)) => Err(e.to_string()),
-        Ok(Ok(_)) if fingerprint(&after) == fingerprint(module) => Ok(Outcome::Same),
+        Ok(Ok(report)) if fingerprint(&after) == fingerprint(module) => {
+            // Several steps may undo each other.
+            match report.changed() && pipeline.steps.len() == 1 {
+                true => Err("the counters tell of a change, and there is none".into()),
+                false => Ok(Outcome::Same),
+            }
+        }
         Ok(Ok(_)) => Ok(Outcome::Changed(after)),
     }
 }
@@ -301,6 +325,7 @@ fn random_options(random: &mut Random, pass: &Pass) -> Vec<(String, String)> {
         let value = match option.kind {
             // The one that may change bits.
             _ if option.name.contains("fast") => continue,
+            _ if option.name == "buffer_alignment" => random.pick(&["4", "8", "16"]),
             "true|false" => random.pick(&["true", "false"]),
             "whole number" => random.pick(&["0", "1", "2", "8", "100", "1000"]),
             _ => continue,

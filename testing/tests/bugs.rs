@@ -1,4 +1,4 @@
-//! The kernels after bug reports, through every pass alone and through pairs of passes: their exact results stay.
+//! The kernels after bug reports, through every pass alone, pairs of passes and canned pipelines: their exact results stay.
 //!
 //! The suite takes one row of the table of pairs for each kernel; `PAIRS=all` takes the whole table, `ONLY=NAME` one kernel.
 
@@ -7,7 +7,7 @@ mod case;
 
 use case::{Case, cases};
 use luisac_passes::registry::PASSES;
-use luisac_passes::{Form, Pipeline, Step};
+use luisac_passes::{CANS, Form, Pipeline, Step};
 use luisac_testing::diff;
 use luisac_xir::interp::{self, Launch};
 use luisac_xir::{Module, from_ast};
@@ -96,6 +96,21 @@ fn every_pass_alone_keeps_the_results() {
         for pass in PASSES {
             let Some(steps) = diff::alone(form, pass) else { continue };
             wrong.extend(step(&case, &module, steps).err());
+        }
+    }
+    all_right(&wrong);
+}
+
+/// `-O0` to `-O3` for every form of target, and the lists of the specification.
+#[test]
+fn canned_pipelines_keep_the_results() {
+    let mut wrong = Vec::new();
+    for (case, module, _) in kernels() {
+        for (can, _) in CANS {
+            let canned = Pipeline::parse(&format!("@{can}")).expect("canned pipelines parse");
+            if canned.check(Form::of(&module)).is_ok() {
+                wrong.extend(step(&case, &module, canned.steps).err());
+            }
         }
     }
     all_right(&wrong);

@@ -65,8 +65,9 @@ const MAX_TESTS: u64 = 3000;
 fn write_reduced(flags: &Flags, mismatch: &Mismatch) -> Result<PathBuf, String> {
     let pipeline = Pipeline::parse(&mismatch.pipeline).map_err(|e| e.to_string())?;
     let case = generate::case(mismatch.seed);
+    let begin = Instant::now();
     let mut differs = |module: &luisac_xir::Module, pipeline: &Pipeline| {
-        matches!(diff::differs(&case, module, pipeline), Ok(Some(_)))
+        begin.elapsed() < REDUCE && matches!(diff::differs(&case, module, pipeline), Ok(Some(_)))
     };
     if !differs(&case.module, &pipeline) {
         return Err("the mismatch does not come again by itself".into());
@@ -81,8 +82,12 @@ fn write_reduced(flags: &Flags, mismatch: &Mismatch) -> Result<PathBuf, String> 
     Ok(path)
 }
 
-/// Kernels between two looks at the clock.
-const CHUNK: u64 = 64;
+/// Kernels of each thread between two looks at the clock.
+const CHUNK: u64 = 32;
+/// How often the state is told.
+const TELL: Duration = Duration::from_secs(30);
+/// What reducing one mismatch may take.
+const REDUCE: Duration = Duration::from_secs(60);
 
 /// Runs kernels until the number or the time is reached; whether all were right.
 ///
@@ -99,9 +104,10 @@ pub fn run(args: impl Iterator<Item = String>) -> Result<bool, String> {
     let pool = pool.map_err(|e| e.to_string())?;
     let start = Instant::now();
     let (mut counts, mut wrong) = (Counts::default(), Vec::new());
-    let mut next = 0;
+    let chunk = CHUNK * pool.current_num_threads() as u64;
+    let (mut next, mut told) = (0, start);
     while next < flags.kernels && start.elapsed() < Duration::from_secs(flags.seconds) {
-        let end = flags.kernels.min(next + CHUNK);
+        let end = flags.kernels.min(next + chunk);
         let seeds = flags.seed + next..flags.seed + end;
         let one = |seed| diff::check(&generate::case(seed), flags.amount);
         let results: Vec<_> = pool.install(|| seeds.into_par_iter().map(one).collect());
@@ -115,6 +121,15 @@ pub fn run(args: impl Iterator<Item = String>) -> Result<bool, String> {
             }
         }
         next = end;
+        if told.elapsed() > TELL {
+            told = Instant::now();
+            let seconds = start.elapsed().as_secs();
+            eprintln!(
+                "{next} kernels, {} lanes, {} mismatches, {seconds} s",
+                counts.lanes,
+                wrong.len()
+            );
+        }
     }
     tell(&flags, &counts, &wrong, start.elapsed());
     for mismatch in wrong.iter().take(MAX_FILES) {
@@ -141,6 +156,7 @@ fn tell(flags: &Flags, counts: &Counts, wrong: &[Mismatch], elapsed: Duration) {
         counts.steps as f64 / seconds / 1e6
     );
     println!("time        {seconds:.1} s");
+    println!("idle passes {}", counts.idle().join(" "));
     println!("mismatches  {}", wrong.len());
     for mismatch in wrong.iter().take(50) {
         println!("  seed {} `{}`: {}", mismatch.seed, mismatch.pipeline, mismatch.what);

@@ -40,4 +40,7 @@ features! {
     waves "Operations over the lanes of a wave.";
     atomics "Atomics whose results do not depend on an order.";
     prints "Prints, assertions and assumptions.";
+    guards "Indices that are out of range where a branch goes the other way.";
+    images "Reads and writes of images, also out of range.";
+    handles "Bindless arrays and device addresses.";
 }

@@ -7,6 +7,7 @@
 
 mod features;
 mod output;
+mod resources;
 mod statements;
 mod threads;
 mod values;
@@ -19,8 +20,9 @@ use luisac_xir::interp::{Arg, Launch};
 use luisac_xir::op::{ArithmeticOp, SpecialRegister};
 use luisac_xir::{
     ArgumentKind, BlockId, Builder, Function, FunctionId, FunctionKind, Module, Scalar, TypeId,
-    TypeTable, ValueId,
+    TypeKind, TypeTable, ValueId,
 };
+use resources::Resources;
 use threads::Shared;
 
 /// Words of the output of each thread.
@@ -29,6 +31,8 @@ pub(crate) const WORDS: u32 = 24;
 const OWN: u32 = 4;
 /// Bytes of the thread's part of the byte buffer.
 const BYTES: u32 = 64;
+/// Bytes of the buffer that the first thread has for itself.
+const TABLE: u32 = 64;
 /// Operations on one cell of the counters are of one kind each; so many cells a kind.
 const CELLS: u32 = 4;
 
@@ -51,7 +55,6 @@ struct Callee {
 #[derive(Clone, Copy)]
 struct Kernel {
     input: ValueId,
-    input_words: u32,
     output: ValueId,
     /// The typed buffer and its element.
     own: (ValueId, TypeId),
@@ -65,6 +68,7 @@ struct Kernel {
     thread: ValueId,
     uniform: ValueId,
     shared: Option<Shared>,
+    resources: Resources,
 }
 
 struct Generator<'a> {
@@ -83,6 +87,8 @@ struct Generator<'a> {
     callees: &'a [Callee],
     budget: usize,
     kernel: Option<Kernel>,
+    /// The buffer of words that is only read, and how many are sure to be there.
+    input: Option<(ValueId, u32)>,
     /// Whether all threads of the block that have not ended are here.
     uniform: bool,
     loops: usize,
@@ -217,11 +223,15 @@ fn callable(
     callees: &[Callee],
     number: usize,
 ) -> Callee {
-    let returned = plan.data(r);
+    let returned = if r.one_in(5) { TypeId::VOID } else { plan.data(r) };
     let mut params = vec![(ArgumentKind::Value, plan.data(r))];
     let reference = plan.data(r);
     for _ in 0..r.below(3) {
         params.push((ArgumentKind::Reference, reference));
+    }
+    let references = params.len();
+    if r.one_in(3) {
+        params.push((ArgumentKind::Resource, module.types.buffer(TypeId::U32).expect("a type")));
     }
     let mut f = Function::new(format!("f{number}"), FunctionKind::Callable, returned);
     let formals: Vec<ValueId> =
@@ -231,7 +241,8 @@ fn callable(
     let budget = 8 + r.below(16);
     let mut g = Generator::new(&mut f, &types, entry, r, plan, callees, budget);
     g.pool.push(formals[0]);
-    g.variables.extend(&formals[1..]);
+    g.variables.extend(&formals[1..references]);
+    g.input = formals.get(references).map(|&buffer| (buffer, resources::LEAST_WORDS));
     g.declare(plan, 3);
     g.body(3);
     g.finish_callable(returned);
@@ -256,6 +267,10 @@ fn kernel(
     let cell = r.pick(&[TypeId::U32, TypeId::I32, TypeId::U64, TypeId::F32]);
     let cells_ty = module.types.buffer(cell).expect("a type");
     let uniform_ty = plan.scalar_or_vector(r);
+    let (storage, texel) = resources::image(r.below(5));
+    let image_ty = module.types.texture(2, texel).expect("a type");
+    let slots_ty = module.types.intern(TypeKind::BindlessArray).expect("a type");
+    let columns_ty = module.types.texture(2, Scalar::F32).expect("a type");
     let block_threads = block_size.iter().product();
     let slot = plan.scalar_or_vector(r);
     let mut array = |elem, len| module.types.array(elem, len).expect("a type");
@@ -265,6 +280,12 @@ fn kernel(
     let (input, output, own, bytes) =
         (resource(words), resource(words), resource(own_ty), resource(raw));
     let (counters, cells) = (resource(counters_ty), resource(cells_ty));
+    let resources = Resources {
+        table: resource(raw),
+        image: (resource(image_ty), texel),
+        columns: resource(columns_ty),
+        slots: resource(slots_ty),
+    };
     let uniform = f.add_argument(ArgumentKind::Value, TypeId::U32, None, false);
     let value = f.add_argument(ArgumentKind::Value, uniform_ty, None, false);
     let entry = f.append_block();
@@ -283,7 +304,6 @@ fn kernel(
     let thread = g.linear(id, size);
     g.kernel = Some(Kernel {
         input,
-        input_words: threads + 5,
         output,
         own: (own, element),
         bytes,
@@ -293,7 +313,9 @@ fn kernel(
         thread,
         uniform,
         shared,
+        resources,
     });
+    g.input = Some((input, threads + 5));
     g.uniform = true;
     g.pool.extend([index, uniform]);
     g.read_inputs();
@@ -302,6 +324,7 @@ fn kernel(
     g.finish_kernel();
     module.functions.push(f);
     let types = &module.types;
+    let (columns, _) = resources::image(0);
     let size = |ty: TypeId, count: u32| {
         (types.size(ty).next_multiple_of(types.align(ty).into()) * u64::from(count)) as usize
     };
@@ -312,6 +335,20 @@ fn kernel(
         Arg::Buffer(small_bytes(r, (threads * BYTES) as usize)),
         Arg::Buffer(small_bytes(r, size(counter, 5 * CELLS))),
         Arg::Buffer(small_bytes(r, size(cell, threads))),
+        Arg::Buffer(small_bytes(r, TABLE as usize)),
+        resources::image_argument(
+            storage,
+            resources::TEXELS,
+            resources::TEXELS,
+            image_bytes(r, storage),
+        ),
+        resources::image_argument(
+            columns,
+            threads,
+            resources::ROWS,
+            vec![0; (threads * resources::ROWS * columns.bytes()) as usize],
+        ),
+        resources::slots(IMAGE),
         Arg::Value(r.below(6).to_le_bytes()[..4].to_vec()),
         Arg::Value(small_bytes(r, types.size(uniform_ty) as usize)),
     ]
@@ -325,6 +362,15 @@ fn words_of(r: &mut Random, count: u32) -> Vec<u8> {
         _ => r.word(),
     };
     (0..count).flat_map(|i| word(r, i).to_le_bytes()).collect()
+}
+
+/// The position of the image among the kernel's arguments.
+const IMAGE: u32 = 7;
+
+/// Bytes of which no float is a NaN.
+fn image_bytes(r: &mut Random, storage: luisac_xir::interp::PixelStorage) -> Vec<u8> {
+    let count = resources::TEXELS * resources::TEXELS * storage.bytes();
+    (0..count).map(|_| r.below(0x40) as u8).collect()
 }
 
 /// Mostly zeros, so that integers stay small and few floats are odd.
@@ -355,6 +401,7 @@ impl<'a> Generator<'a> {
             callees,
             budget,
             kernel: None,
+            input: None,
             uniform: false,
             loops: 0,
         }

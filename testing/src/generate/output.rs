@@ -10,8 +10,8 @@ impl Generator<'_> {
         if self.b.func.terminator(end).is_some() {
             return;
         }
-        let value = self.value(returned, 2);
-        self.b.ret(Some(value));
+        let value = (returned != TypeId::VOID).then(|| self.value(returned, 2));
+        self.b.ret(value);
     }
 
     /// Writes one word for each variable, part of a buffer and counter, and returns.

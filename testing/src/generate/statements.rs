@@ -7,6 +7,15 @@ use luisac_xir::{ArgumentKind, BlockId, Imm, Op, Scalar, TypeId, ValueId};
 /// Loops inside loops.
 const MAX_LOOPS: usize = 3;
 
+/// How a loop counts: as long as the counter compared with a limit is true.
+struct Count {
+    ty: TypeId,
+    start: u64,
+    by: u64,
+    step: ArithmeticOp,
+    test: ArithmeticOp,
+}
+
 impl Generator<'_> {
     /// The statements of a function.
     pub(super) fn body(&mut self, depth: usize) {
@@ -28,7 +37,7 @@ impl Generator<'_> {
     /// False if the block has ended.
     fn statement(&mut self, depth: usize, exits: Exits) -> bool {
         self.budget = self.budget.saturating_sub(1);
-        match self.r.below(if depth == 0 { 8 } else { 14 }) {
+        match self.r.below(if depth == 0 { 9 } else { 15 }) {
             0 => return !self.leave(exits),
             1 if !self.callees.is_empty() => self.call(),
             2 => self.memory_statement(),
@@ -36,12 +45,13 @@ impl Generator<'_> {
             4 if self.features.prints => self.checks(),
             5 | 6 => self.part(),
             1..=7 => self.assign(),
-            8..=9 => self.branch(depth - 1, exits),
-            10 if self.features.switches => self.switch(depth - 1, exits),
-            11 if self.can_loop() => self.counted_loop(depth - 1),
-            12 if self.can_loop() => self.endless_loop(depth - 1),
-            13 if self.features.returns && self.r.one_in(2) => self.some_return(),
-            13 => self.exchange(),
+            8 => self.resource_statement(),
+            9..=10 => self.branch(depth - 1, exits),
+            11 if self.features.switches => self.switch(depth - 1, exits),
+            12 if self.can_loop() => self.counted_loop(depth - 1),
+            13 if self.can_loop() => self.endless_loop(depth - 1),
+            14 if self.features.returns && self.r.one_in(2) => self.some_return(),
+            14 => self.exchange(),
             _ => self.branch(depth - 1, exits),
         }
         true
@@ -61,7 +71,7 @@ impl Generator<'_> {
     }
 
     /// Writes a part of a variable, or moves one part to another.
-    fn part(&mut self) {
+    pub(super) fn part(&mut self) {
         let place = self.place();
         let value = self.value(self.ty(place), 2);
         self.b.store(place, value);
@@ -98,6 +108,10 @@ impl Generator<'_> {
         for &(kind, ty) in &callee.params {
             args.push(match kind {
                 ArgumentKind::Value => self.value(ty, 1),
+                ArgumentKind::Resource => match self.input {
+                    Some((input, _)) => input,
+                    None => return,
+                },
                 _ => match self.place_of(ty) {
                     Some(place) => place,
                     None => return,
@@ -106,8 +120,7 @@ impl Generator<'_> {
         }
         let imm = Imm::Callee(callee.id);
         let call = self.b.inst(Op::Call, callee.returned, &args, &[], imm);
-        let result = self.b.func.result(call).expect("callables give a value");
-        self.pool.push(result);
+        self.pool.extend(self.b.func.result(call));
     }
 
     /// Ends the block by `break`, `continue` or `return`; false if it cannot.
@@ -221,41 +234,75 @@ impl Generator<'_> {
         self.b.switch_to(merge);
     }
 
-    /// A variable that nothing else writes, set to zero here.
-    fn counter(&mut self) -> ValueId {
+    /// A variable that nothing else writes, set to a constant here.
+    fn counter(&mut self, ty: TypeId, start: u64) -> ValueId {
         let entry = self.b.func.entry().expect("the function has a body");
         let op = Op::Alloca(Space::Local);
-        let alloca = self.b.func.create_inst(op, TypeId::U32, &[], &[], Imm::None);
+        let alloca = self.b.func.create_inst(op, ty, &[], &[], Imm::None);
         self.b.func.prepend_inst(entry, alloca);
         let counter = self.b.func.result(alloca).expect("an alloca has a result");
-        let zero = self.b.u32(0);
-        self.b.store(counter, zero);
+        let start = self.b.func.scalar_constant(ty, start, self.b.types);
+        self.b.store(counter, start);
         counter
     }
 
-    fn count_up(&mut self, counter: ValueId) -> ValueId {
+    /// Adds or subtracts a constant; the new value.
+    fn step(&mut self, counter: ValueId, op: ArithmeticOp, by: u64) -> ValueId {
         let value = self.b.load(counter);
-        let one = self.b.u32(1);
-        let next = self.b.arithmetic(ArithmeticOp::BinaryAdd, &[value, one]);
+        let by = self.b.func.scalar_constant(self.ty(counter), by, self.b.types);
+        let next = self.b.arithmetic(op, &[value, by]);
         self.b.store(counter, next);
         next
+    }
+
+    /// How a loop counts, such that it ends after five rounds at most.
+    fn count_by(&mut self) -> Count {
+        use ArithmeticOp::*;
+        let narrow = self.features.narrow.then_some([Scalar::U8, Scalar::I16]);
+        let long = self.features.longs.then_some([Scalar::I64, Scalar::U64]);
+        let wide = [Scalar::U32, Scalar::U32, Scalar::I32].into_iter();
+        let scalars: Vec<Scalar> =
+            wide.chain(narrow.into_iter().flatten()).chain(long.into_iter().flatten()).collect();
+        let scalar = self.r.pick(&scalars);
+        let by = 1 + self.r.below(3) as u64;
+        let up =
+            Count { ty: TypeId::scalar(scalar), start: 0, by, step: BinaryAdd, test: BinaryLess };
+        match self.r.below(5) {
+            0 => Count { by: 1, test: BinaryNotEqual, ..up },
+            1 => Count {
+                start: self.r.below(5) as u64,
+                step: BinarySub,
+                by: 1,
+                test: BinaryGreater,
+                ..up
+            },
+            2 => Count { test: BinaryLessEqual, ..up },
+            _ => up,
+        }
     }
 
     fn counted_loop(&mut self, depth: usize) {
         let outer = self.uniform;
         self.uniform = self.stays_uniform();
-        let counter = self.counter();
+        let count = self.count_by();
+        let counter = self.counter(count.ty, count.start);
         let [prepare, body, update, merge] = [(); 4].map(|()| self.b.func.append_block());
         self.b.inst(Op::Loop, TypeId::VOID, &[], &[prepare, body, update, merge], Imm::None);
         self.b.switch_to(prepare);
         let (pool, places) = (self.pool.len(), self.places.len());
-        let limit = match self.uniform {
-            true => self.b.u32(2),
-            false => self.index(4),
+        let limit = match (count.step, self.uniform) {
+            (ArithmeticOp::BinarySub, _) => self.b.u32(0),
+            (_, true) => self.b.u32(2),
+            // What the rounds compute may change it, but `!=` must not miss it.
+            _ if count.test == ArithmeticOp::BinaryNotEqual => {
+                let limit = self.r.below(5) as u32;
+                self.b.u32(limit)
+            }
+            _ => self.index(4),
         };
-        let limit = self.b.static_cast(limit, TypeId::U32);
+        let limit = self.b.static_cast(limit, count.ty);
         let value = self.b.load(counter);
-        let go_on = self.b.arithmetic(ArithmeticOp::BinaryLess, &[value, limit]);
+        let go_on = self.b.arithmetic(count.test, &[value, limit]);
         self.b.cond_br(go_on, body, merge);
         let exits = match self.uniform {
             true => Exits::default(),
@@ -268,7 +315,7 @@ impl Generator<'_> {
         self.pool.truncate(pool);
         self.places.truncate(places);
         self.b.switch_to(update);
-        self.count_up(counter);
+        self.step(counter, count.step, count.by);
         self.b.br(prepare);
         self.uniform = outer;
         self.b.switch_to(merge);
@@ -276,11 +323,11 @@ impl Generator<'_> {
 
     fn endless_loop(&mut self, depth: usize) {
         let outer = std::mem::replace(&mut self.uniform, false);
-        let counter = self.counter();
+        let counter = self.counter(TypeId::U32, 0);
         let [body, merge, leave, stay, inside] = [(); 5].map(|()| self.b.func.append_block());
         self.b.inst(Op::SimpleLoop, TypeId::VOID, &[], &[body, merge], Imm::None);
         self.b.switch_to(body);
-        let next = self.count_up(counter);
+        let next = self.step(counter, ArithmeticOp::BinaryAdd, 1);
         let limit = self.b.u32(3);
         let done = self.b.arithmetic(ArithmeticOp::BinaryGreater, &[next, limit]);
         self.b.inst(Op::If, TypeId::VOID, &[done], &[leave, stay, inside], Imm::None);

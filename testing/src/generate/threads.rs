@@ -113,19 +113,34 @@ impl Generator<'_> {
         let scalar = self.r.pick(self.palette);
         let dim = if self.features.vectors && self.r.one_in(3) { 3 } else { 1 };
         let ty = TypeId::vector(scalar, dim);
-        let (op, operand, result) = match self.r.below(6) {
+        let mask = TypeId::vector(Scalar::U32, 4);
+        let shape = TypeId::vector(Scalar::Bool, dim);
+        let (op, operand, result) = match self.r.below(9) {
             0 => (WarpIsFirstActiveLane, None, TypeId::BOOL),
             1 => (WarpActiveCountBits, Some(TypeId::BOOL), TypeId::U32),
             2 => (WarpPrefixCountBits, Some(TypeId::BOOL), TypeId::U32),
             3 => (self.r.pick(&[WarpActiveAll, WarpActiveAny]), Some(TypeId::BOOL), TypeId::BOOL),
             4 => (WarpReadFirstActiveLane, Some(ty), ty),
+            5 => (WarpActiveBitMask, Some(TypeId::BOOL), mask),
+            6 => (WarpActiveAllEqual, Some(ty), shape),
+            7 => (WarpFirstActiveLane, None, TypeId::U32),
             _ if scalar == Scalar::Bool => (WarpReadLane, Some(ty), ty),
             _ if scalar.is_float() => {
                 (self.r.pick(&[WarpActiveMax, WarpActiveMin, WarpReadLane]), Some(ty), ty)
             }
             _ => {
-                let ops =
-                    [WarpActiveSum, WarpActiveBitXor, WarpActiveMax, WarpPrefixSum, WarpReadLane];
+                let ops = [
+                    WarpActiveSum,
+                    WarpActiveProduct,
+                    WarpActiveBitAnd,
+                    WarpActiveBitOr,
+                    WarpActiveBitXor,
+                    WarpActiveMax,
+                    WarpActiveMin,
+                    WarpPrefixSum,
+                    WarpPrefixProduct,
+                    WarpReadLane,
+                ];
                 (self.r.pick(&ops), Some(ty), ty)
             }
         };

@@ -151,7 +151,10 @@ impl Generator<'_> {
         if !self.places.is_empty() && self.r.one_in(3) {
             return self.r.pick(&self.places);
         }
-        let base = self.r.pick(&self.variables);
+        let base = match self.places.is_empty() || self.r.one_in(2) {
+            true => self.r.pick(&self.variables),
+            false => self.r.pick(&self.places),
+        };
         let depth = self.r.below(4);
         let (indices, ty) = self.chain(self.ty(base), depth);
         if indices.is_empty() {
@@ -250,7 +253,7 @@ impl Generator<'_> {
     /// A part of something larger, or a vector put together.
     fn moved(&mut self, ty: TypeId, depth: usize) -> ValueId {
         let (scalar, dim) = (self.scalar(ty), self.types().dim(ty));
-        if ty == TypeId::U32 && self.r.one_in(3) && self.kernel.is_some() {
+        if ty == TypeId::U32 && self.r.one_in(3) && self.input.is_some() {
             return self.read_input();
         }
         if !self.composites.is_empty() && self.r.one_in(3) {
@@ -298,10 +301,10 @@ impl Generator<'_> {
     }
 
     pub(super) fn read_input(&mut self) -> ValueId {
-        let Some(kernel) = self.kernel else { return self.leaf(TypeId::U32) };
-        let at = self.index(kernel.input_words);
+        let Some((input, words)) = self.input else { return self.leaf(TypeId::U32) };
+        let at = self.index(words);
         let op = Op::ResourceRead(ResourceReadOp::BufferRead);
-        self.b.value(op, TypeId::U32, &[kernel.input, at])
+        self.b.value(op, TypeId::U32, &[input, at])
     }
 
     /// A scalar from a vector, or a vector from vectors as wholes.
@@ -405,7 +408,13 @@ impl Generator<'_> {
                     args[1] = self.clean(args[0]);
                 }
             }
-            return self.b.arithmetic(op, &args);
+            let result = self.b.arithmetic(op, &args);
+            // A quotient and the remainder of the same operands.
+            if matches!(op, ArithmeticOp::BinaryDiv) && self.r.one_in(2) {
+                let rest = self.b.arithmetic(ArithmeticOp::BinaryMod, &args);
+                return self.b.arithmetic(ArithmeticOp::BinarySub, &[result, rest]);
+            }
+            return result;
         }
         self.leaf(ty)
     }
