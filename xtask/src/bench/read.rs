@@ -17,17 +17,54 @@ use crate::run::{self, Result, cargo, output, say, status};
 /// Lengths in bytes, and how often each is measured.
 const SIZES: [(u64, usize); 3] = [(1_000_000, 15), (30_000_000, 5), (1_800_000_000, 1)];
 
-/// Measures all sizes, or those up to the number of bytes in `args`.
+/// What is measured, and where the inputs lie.
+struct Wanted {
+    /// Longest input, in bytes.
+    limit: u64,
+    /// Programs that were built elsewhere, so that nothing is built here: `luisac`, and the example `read` of `luisac-ast`.
+    luisac: Option<PathBuf>,
+    reader: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+impl Wanted {
+    fn parse(args: &[String]) -> Result<Wanted> {
+        let mut wanted = Wanted { limit: u64::MAX, luisac: None, reader: None, folder: None };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut path = || args.next().map(PathBuf::from).ok_or(format!("`{arg}` needs a path"));
+            match arg.as_str() {
+                "--luisac" => wanted.luisac = Some(path()?),
+                "--reader" => wanted.reader = Some(path()?),
+                "--folder" => wanted.folder = Some(path()?),
+                bytes => {
+                    let number = bytes.parse();
+                    wanted.limit =
+                        number.map_err(|_| format!("`{bytes}` is no number of bytes"))?;
+                }
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// Measures all sizes, or those up to the number of bytes in `args`. With `--luisac PATH`, `--reader PATH` and `--folder DIR` programs
+/// and inputs of elsewhere are taken, and nothing is built.
 pub fn bench(args: &[String]) -> Result<()> {
-    let limit = match args.first() {
-        None => u64::MAX,
-        Some(text) => text.parse().map_err(|_| format!("`{text}` is no number of bytes"))?,
+    let Wanted { limit, luisac, reader, folder } = Wanted::parse(args)?;
+    let builds = luisac.is_none();
+    let luisac = &match luisac {
+        Some(path) => path,
+        None => {
+            // Reading needs no code generator, and builds fast without.
+            say("building luisac without LLVM (release)");
+            let flags = ["build", "--release", "--no-default-features", "--bin", "luisac"];
+            status(&mut cargo(&flags))?;
+            run::luisac()?
+        }
     };
-    // Reading needs no code generator, and builds fast without.
-    say("building luisac without LLVM (release)");
-    status(&mut cargo(&["build", "--release", "--no-default-features", "--bin", "luisac"]))?;
-    let luisac = &run::luisac()?;
-    let folder = luisac.parent().and_then(Path::parent).unwrap_or(Path::new(".")).join("bench");
+    let beside = || luisac.parent().and_then(Path::parent).unwrap_or(Path::new(".")).join("bench");
+    let folder = folder.unwrap_or_else(beside);
     fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     println!("{:<34} {:>10} {:>8} {:>12}", "whole process", "median", "MB/s", "peak memory");
     let sizes = SIZES.iter().filter(|(len, _)| *len <= limit);
@@ -40,7 +77,17 @@ pub fn bench(args: &[String]) -> Result<()> {
         let Measured { time, peak } = measured[runs / 2];
         row("luisac check", bytes, time, peak);
     }
-    phases(&folder, sizes.clone().map(|(len, _)| *len).filter(|len| *len < 1 << 30))
+    let short = sizes.map(|(len, _)| *len).filter(|len| *len < 1 << 30);
+    match (reader, builds) {
+        (Some(reader), _) => phases(&folder, short, || Command::new(&reader)),
+        (None, true) => {
+            say("building the reader's own measurement (release)");
+            let example = ["--release", "-p", "luisac-ast", "--example", "read"];
+            status(&mut cargo(&[&["build"], &example[..]].concat()))?;
+            phases(&folder, short, || cargo(&[&["run", "-q"], &example[..], &["--"]].concat()))
+        }
+        (None, false) => Ok(()),
+    }
 }
 
 fn row(name: &str, bytes: u64, time: Duration, peak: u64) {
@@ -106,14 +153,14 @@ fn peak_memory(process: u32) -> Option<u64> {
 }
 
 /// The parts of it, inside one process, for JSON and for the same kernels as callable libraries.
-fn phases(folder: &Path, sizes: impl Iterator<Item = u64>) -> Result<()> {
-    say("building the reader's own measurement (release)");
-    let example = ["--release", "-p", "luisac-ast", "--example", "read"];
-    status(&mut cargo(&[&["build"], &example[..]].concat()))?;
+fn phases(
+    folder: &Path,
+    sizes: impl Iterator<Item = u64>,
+    reader: impl Fn() -> Command,
+) -> Result<()> {
     for len in sizes {
         let file = input(folder, len)?;
-        let mut command = cargo(&[&["run", "-q"], &example[..], &["--"]].concat());
-        let lines = output(command.arg(&file)).ok_or("the reader's own measurement failed")?;
+        let lines = output(reader().arg(&file)).ok_or("the reader's own measurement failed")?;
         println!("{lines}");
     }
     Ok(())
