@@ -72,23 +72,57 @@ pub struct Layout {
     pub modern: bool,
     /// Whether records have the flag against inlining.
     pub noinline: bool,
+    /// Where coroutines' suspensions stand among the statements.
+    pub suspend: Suspend,
+}
+
+/// The place of `SUSPEND` among the statements, which numbers those behind it. It came in 2026, and nothing in a file says where: what
+/// follows the number of a statement shows which one it is. Suspensions themselves are not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suspend {
+    /// There is none, or it is behind all others: `AUTO_DIFF` is 14, `PRINT` 15.
+    None,
+    /// `AUTO_DIFF` is 14, `PRINT` 16.
+    BeforePrint,
+    /// `AUTO_DIFF` is 15, `PRINT` 16.
+    BeforeAutoDiff,
+}
+
+impl Suspend {
+    /// The numbers of `AUTO_DIFF` and `PRINT`.
+    fn numbers(self) -> (u32, u32) {
+        match self {
+            Suspend::None => (14, 15),
+            Suspend::BeforePrint => (14, 16),
+            Suspend::BeforeAutoDiff => (15, 16),
+        }
+    }
 }
 
 /// The layouts that are tried, the most likely first.
-const LAYOUTS: [Layout; 6] = [
-    Layout { numbering: Numbering::A, modern: true, noinline: false },
-    Layout { numbering: Numbering::C, modern: true, noinline: true },
-    Layout { numbering: Numbering::B, modern: true, noinline: false },
-    Layout { numbering: Numbering::B, modern: true, noinline: true },
-    Layout { numbering: Numbering::C, modern: true, noinline: false },
-    Layout { numbering: Numbering::A, modern: false, noinline: false },
-];
+const LAYOUTS: [Layout; 10] = {
+    const MIDDLE: Layout = Layout { numbering: Numbering::B, ..Layout::B };
+    const EARLY_C: Layout = Layout { noinline: false, ..Layout::C };
+    [
+        Layout::B,
+        Layout::C,
+        Layout { suspend: Suspend::BeforePrint, ..Layout::C },
+        Layout { suspend: Suspend::BeforeAutoDiff, ..Layout::C },
+        MIDDLE,
+        Layout { noinline: true, ..MIDDLE },
+        EARLY_C,
+        Layout { suspend: Suspend::BeforePrint, ..EARLY_C },
+        Layout { suspend: Suspend::BeforeAutoDiff, ..EARLY_C },
+        Layout { modern: false, ..Layout::B },
+    ]
+};
 
 impl Layout {
     /// The layout of 2024-10.
-    pub const B: Layout = LAYOUTS[0];
+    pub const B: Layout =
+        Layout { numbering: Numbering::A, modern: true, noinline: false, suspend: Suspend::None };
     /// The layout of 2026-09.
-    pub const C: Layout = LAYOUTS[1];
+    pub const C: Layout = Layout { numbering: Numbering::C, noinline: true, ..Layout::B };
 }
 
 /// What a file says about a function beyond the function itself. All of it follows from the function, or is identity;

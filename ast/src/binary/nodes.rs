@@ -51,6 +51,8 @@ mod stmt {
     pub const RAY_QUERY: u32 = 13;
     pub const AUTO_DIFF: u32 = 14;
     pub const PRINT: u32 = 15;
+    /// No statement.
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// A node whose parts have not all been read. Expressions among the parts come before statements.
@@ -116,7 +118,8 @@ impl Reader<'_> {
     fn open_stmt(&mut self, function: &mut Function, stacks: &mut Stacks) -> Read<()> {
         let hash = self.cursor.u64()?;
         let at = self.cursor.at;
-        let tag = self.cursor.u32()?;
+        let number = self.cursor.u32()?;
+        let tag = self.stmt_tag(number);
         let mut text = TextRange::default();
         let (exprs, stmts) = match tag {
             stmt::BREAK | stmt::CONTINUE => (0, 0),
@@ -140,7 +143,7 @@ impl Reader<'_> {
                 return Err(Wrong::new(
                     codes::VALUE,
                     at,
-                    format!("{tag} is no tag of a statement"),
+                    format!("{number} is no tag of a statement"),
                 ));
             }
         };
@@ -158,6 +161,17 @@ impl Reader<'_> {
             stmt_base,
         });
         Ok(())
+    }
+
+    /// The tag that a number stands for in this layout.
+    fn stmt_tag(&self, number: u32) -> u32 {
+        let (auto_diff, print) = self.layout.suspend.numbers();
+        match number {
+            _ if number == auto_diff => stmt::AUTO_DIFF,
+            _ if number == print => stmt::PRINT,
+            stmt::AUTO_DIFF | stmt::PRINT => stmt::UNKNOWN,
+            other => other,
+        }
     }
 
     fn open_expr(&mut self, stacks: &mut Stacks) -> Read<()> {

@@ -310,11 +310,11 @@ impl Writer<'_> {
                 stack.extend([expr(query), scope(on_triangle), scope(on_procedural)]);
             }
             Stmt::AutoDiff { body } => {
-                self.u32(14);
+                self.u32(self.layout.suspend.numbers().0);
                 stack.push(scope(body));
             }
             Stmt::Print { format, arguments } => {
-                self.u32(15);
+                self.u32(self.layout.suspend.numbers().1);
                 self.string(function.text_in(format));
                 self.count(arguments.len());
                 stack.extend(function.exprs_in(arguments).iter().map(|a| expr(*a)));
