@@ -43,6 +43,8 @@ use crate::{BlockId, Function, FunctionId, InstId, Module};
 use luisac_ast::diagnostic::{Code, Diagnostic};
 use luisac_ast::types::TypeTable;
 use std::fmt;
+use std::panic::resume_unwind;
+use std::thread::ScopedJoinHandle;
 
 pub use codes::CODES;
 
@@ -156,17 +158,19 @@ pub fn verify_function(
     };
     let mut cx = Context { module, types: &module.types, function, errors: Vec::new() };
     data::check(&mut cx, options);
+    let mut checks: Vec<Check> = Vec::new();
     if !cx.has_any_of(&[4]) {
-        operands::check(&mut cx);
-        if options.uses {
-            ssa::check_uses(&mut cx);
-        }
+        checks.push(operands::check);
+        checks.extend(options.uses.then_some(ssa::check_uses as Check));
     }
     if function.has_body() && !cx.has_any_of(&[1, 4, 5]) {
-        ssa::check(&mut cx);
-        if options.structure {
-            structure::check(&mut cx);
-        }
+        checks.push(ssa::check);
+        checks.extend(options.structure.then_some(structure::check as Check));
+    }
+    if function.inst_count() < LONG {
+        checks.iter().for_each(|check| check(&mut cx));
+    } else {
+        run_beside(&mut cx, &checks);
     }
     if cx.errors.is_empty() {
         return Ok(());
@@ -175,6 +179,35 @@ pub fn verify_function(
     errors.truncate(MAX_ERRORS);
     locate(module, id, &mut errors);
     Err(errors)
+}
+
+/// Instructions from which on the checks of a function run beside each other.
+const LONG: usize = 1 << 20;
+
+/// Runs checks, none of which asks what another one found, on a thread each; the errors are in the order of the checks.
+fn run_beside(cx: &mut Context<'_>, checks: &[Check]) {
+    let alone = |check: Check, cx: &Context<'_>| {
+        let mut part = Context { errors: Vec::new(), ..*cx };
+        check(&mut part);
+        part.errors
+    };
+    let shared = &*cx;
+    let parts: Vec<Vec<VerifyError>> = std::thread::scope(|scope| {
+        let start = |&check: &Check| {
+            let run = move || alone(check, shared);
+            (check, std::thread::Builder::new().spawn_scoped(scope, run).ok())
+        };
+        let started: Vec<_> = checks.iter().map(start).collect();
+        let end = |(check, thread): (Check, Option<ScopedJoinHandle<'_, _>>)| match thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // A system that has no thread left still has this one.
+            None => alone(check, shared),
+        };
+        started.into_iter().map(end).collect()
+    });
+    // The bound of `Context::push`.
+    cx.errors.extend(parts.into_iter().flatten());
+    cx.errors.truncate(MAX_ERRORS + 1);
 }
 
 /// Adds the printed lines to the errors.
@@ -188,6 +221,9 @@ fn locate(module: &Module, id: FunctionId, errors: &mut [VerifyError]) {
         }
     }
 }
+
+/// A part of the verification of a function.
+type Check = fn(&mut Context<'_>);
 
 /// What the checks share.
 struct Context<'a> {

@@ -512,3 +512,21 @@ fn large_functions_take_little_time() {
     expect(&m, None);
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
+
+/// Long functions are checked by several threads: the same errors come out, in the same order.
+#[test]
+fn checks_beside_each_other_find_the_same() {
+    let source = "module;\ncallable @f(%0: value u32) -> u32 {\nb0:\n  %1: u32 = arithmetic binary_add %2, %0\n  \
+                  %2: u32 = arithmetic binary_mul %0, %0\n  %3: f32 = arithmetic binary_add %0, %0\n  return %3\n}\n";
+    let module = module(source);
+    let (_, function) = module.functions.iter().next().expect("a function");
+    let context =
+        || Context { module: &module, types: &module.types, function, errors: Vec::new() };
+    let checks: [Check; 4] = [operands::check, ssa::check_uses, ssa::check, structure::check];
+    let (mut in_order, mut beside) = (context(), context());
+    checks.iter().for_each(|check| check(&mut in_order));
+    run_beside(&mut beside, &checks);
+    assert_eq!(in_order.errors, beside.errors);
+    let found: Vec<u8> = beside.errors.iter().map(|e| e.invariant).collect();
+    assert!(found.contains(&8) && found.contains(&21) && found.contains(&10), "{found:?}");
+}
