@@ -19,6 +19,7 @@ mod pointer;
 mod progress;
 mod reader;
 mod report;
+mod spelling;
 mod tables;
 #[cfg(test)]
 mod tests;

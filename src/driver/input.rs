@@ -140,6 +140,8 @@ impl Input {
             "the input is empty".to_owned()
         } else if self.kind() == json::InputKind::XirText {
             "a syntax tree is needed, and this is XIR text".to_owned()
+        } else if self.bytes().starts_with(b"\xff\xfe") || self.bytes().starts_with(b"\xfe\xff") {
+            "the content is UTF-16, and inputs are UTF-8".to_owned()
         } else {
             "the content is neither a JSON AST, nor a callable library, nor XIR text".to_owned()
         };

@@ -20,7 +20,8 @@ pub struct SourceText<'a> {
 impl SourceText<'_> {
     /// Whether there are no lines that could be shown.
     fn is_binary(&self) -> bool {
-        json::detect(self.bytes) == json::InputKind::BinaryLibrary
+        let head = &self.bytes[..self.bytes.len().min(512)];
+        json::detect(self.bytes) == json::InputKind::BinaryLibrary || head.contains(&0)
     }
 }
 

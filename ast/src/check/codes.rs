@@ -15,7 +15,7 @@ crate::codes! {
         "Return results through a buffer.";
     BLOCK_SIZE = 303 "the block size is not possible",
         "A block has 1 to 1024 threads, of which the third dimension has at most 64.",
-        "Choose a smaller block.";
+        "Give each of the three sizes at least 1, the product at most 1024, the third size at most 64.";
     BINDING = 304 "a binding does not fit its argument",
         "`bound_arguments` describes the first arguments of a kernel, one by one, each of the same kind.",
         "Record the kernel again.";
@@ -50,7 +50,7 @@ crate::codes! {
         "Ray queries do not nest.",
         "Move the inner query out of the handler.";
     MISSING_RETURN = 318 "the end of a callable may be reached without a value",
-        "The callable declares a return type, and some way through its statements leads to the end without a `RETURN`.",
+        "The callable declares a return type, and some way through its statements leads to the end without a `RETURN`. The result is zero there.",
         "Return a value at the end.";
     LEAVES_GRADIENTS = 319 "a jump out of a differentiated scope",
         "A differentiated scope is left at its end: its gradients are computed there. `RETURN` inside of it, and `BREAK` or `CONTINUE` of a loop around it, would pass that by.",

@@ -5,6 +5,7 @@ use super::keys::{Key, Tag};
 use super::lexer::{Lexed, Span};
 use super::nodes::{Frame, NO_CHILD};
 use super::reader::{Reader, function_id, shorten};
+use super::spelling::suggestion;
 use crate::callops::CallOp;
 use crate::layout;
 use crate::model::{
@@ -26,18 +27,18 @@ impl Reader<'_> {
             Tag::Literal => return self.make_literal(function, frame, ty),
             Tag::Unary => {
                 let operand = self.expr(frame, Key::Operand);
-                self.op(frame, UnaryOp::from_name)?
+                self.op(frame, UnaryOp::from_name, None)?
                     .zip(operand)
                     .map(|(op, operand)| ExprKind::Unary { op, operand })
             }
             Tag::Binary => {
                 let operands = self.expr(frame, Key::Lhs).zip(self.expr(frame, Key::Rhs));
-                let op = self.op(frame, BinaryOp::from_name)?;
+                let op = self.op(frame, BinaryOp::from_name, None)?;
                 op.zip(operands).map(|(op, (lhs, rhs))| ExprKind::Binary { op, lhs, rhs })
             }
             Tag::Cast => {
                 let source = self.expr(frame, Key::Expression);
-                self.op(frame, CastOp::from_name)?
+                self.op(frame, CastOp::from_name, None)?
                     .zip(source)
                     .map(|(op, source)| ExprKind::Cast { op, source })
             }
@@ -77,13 +78,19 @@ impl Reader<'_> {
         self.required_child(frame, key).map(StmtId::from_u32)
     }
 
-    fn op<T>(&mut self, frame: &Frame, from_name: impl Fn(&str) -> Option<T>) -> Lexed<Option<T>> {
+    fn op<T>(
+        &mut self,
+        frame: &Frame,
+        from_name: impl Fn(&str) -> Option<T>,
+        names: impl IntoIterator<Item = &'static str>,
+    ) -> Lexed<Option<T>> {
         let span = frame.texts[OP];
         let name = self.lexer.decode(span)?;
         let op = from_name(&name);
         if op.is_none() {
+            let meant = suggestion(&name, names);
             let message =
-                format!("`{}` is no operation of a `{}`", shorten(&name), frame.tag.name());
+                format!("`{}` is no operation of a `{}`{meant}", shorten(&name), frame.tag.name());
             self.report.error(codes::UNKNOWN_NAME, span.start as usize, message);
         }
         Ok(op)
@@ -187,7 +194,7 @@ impl Reader<'_> {
     }
 
     fn make_call(&mut self, frame: &Frame) -> Lexed<Option<ExprKind>> {
-        let Some(op) = self.op(frame, CallOp::from_name)? else {
+        let Some(op) = self.op(frame, CallOp::from_name, CallOp::all().map(CallOp::name))? else {
             return Ok(None);
         };
         let custom = frame.seen & Key::Custom.bit() != 0;

@@ -200,6 +200,11 @@ impl Tag {
         position(&TAG_SLOTS, TAG_NAMES, name).map(|i| TAGS[i])
     }
 
+    /// The names of all.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TAG_NAMES.iter().copied()
+    }
+
     pub fn name(self) -> &'static str {
         TAG_ROWS[self as usize].0
     }

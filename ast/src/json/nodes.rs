@@ -10,6 +10,7 @@ use super::codes;
 use super::keys::{CHILDREN, Key, TEXTS, Tag, Want};
 use super::lexer::{Lexed, Span};
 use super::reader::{Reader, shorten};
+use super::spelling::suggestion;
 use crate::model::{
     CurveBases, Expr, ExprId, ExprKind, ExprList, Function, FunctionId, Stmt, StmtId, StmtList,
 };
@@ -309,8 +310,11 @@ impl Reader<'_> {
             None => {
                 let name = self.lexer.decode(span)?;
                 Tag::from_name(name.as_bytes()).unwrap_or_else(|| {
-                    let message =
-                        format!("`{}` is no tag of an expression or statement", shorten(&name));
+                    let message = format!(
+                        "`{}` is no tag of an expression or statement{}",
+                        shorten(&name),
+                        suggestion(&name, Tag::names())
+                    );
                     self.report.error(codes::UNKNOWN_NAME, span.start as usize, message);
                     Tag::Wrong
                 })
