@@ -25,7 +25,7 @@ luisac_ast::codes! {
     NOT_VERIFIED = 1215 "the XIR is not valid", "The verifier found that the module breaks an invariant of XIR.", "Mend the XIR text; if luisac wrote it, report a bug with the input.";
     BAD_FLAG = 1216 "a flag's value cannot be read", "The value of a flag does not have the form that the flag takes.", "`luisac help COMMAND` shows the form.";
     NO_SUCH_CALLABLE = 1217 "there is no such callable", "`--callable` names a callable that the input does not hold.", "Use one of the names that `luisac inspect` lists.";
-    KERNELS_ONLY = 1218 "a target holds kernels only", "`--callable` takes a function that is no kernel. Targets start kernels; a callable by itself can be checked and written as pseudo-code or XIR.", "Leave `--callable` away, or add `--emit ast,xir`.";
+    KERNELS_ONLY = 1218 "this is for kernels only", "A callable by itself is a function that other code calls. An archive holds kernels, `--block` and `--define` change kernels, and passes keep the signature of a callable only in a module without kernels.", "Leave the flag away, or compile a kernel that calls the callable.";
     UNKNOWN_LINT = 1219 "there is no such lint", "`-W`, `-A` and `-D` take the name of a lint, of a group of lints, `all`, or `warnings`.", "`luisac explain lints` lists them.";
     NO_TARGET = 1220 "a target is needed", "Everything but pseudo-code and XIR as lowered depends on the target.", "Add `--target T`; `luisac targets` lists what there is.";
     NOT_FAILING = 1240 "the input does not fail", "`reduce` makes an input smaller as long as it fails, so it must fail as it is.", "Check the command or the passes, and the number of threads and the seed that the interpreter uses.";

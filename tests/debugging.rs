@@ -77,3 +77,38 @@ fn reports_are_shown_and_compared() {
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("L1242"), "{}", outcome.stderr);
 }
+
+/// What the input calls may lie in another one, and what is left may be written as an AST.
+#[test]
+fn reduce_links_libraries() {
+    let folder = Folder::new();
+    let float = |name: &str| serde_json::json!({"tag": "REF", "type": 0, "variable": name.parse::<u32>().unwrap()});
+    let buffer = serde_json::json!({"tag": "REF", "type": 1, "variable": 0});
+    let zero = serde_json::json!({"tag": "LITERAL", "type": 2, "value": "AAAAAA=="});
+    let call = serde_json::json!({"tag": "CALL", "type": 0, "op": "EXTERNAL", "external": 0, "arguments": [float("1")]});
+    let write = serde_json::json!({"tag": "EXPR", "expression": {
+        "tag": "CALL", "type": 3, "op": "BUFFER_WRITE", "arguments": [buffer, zero, call],
+    }});
+    let main = serde_json::json!({
+        "functions": [{
+            "tag": "KERNEL", "curve_bases": [], "bound_arguments": [], "block_size": [1, 1, 1], "constants": [],
+            "variables": [{"tag": "BUFFER", "type": 1}, {"tag": "ARGUMENT", "type": 0}], "arguments": [0, 1],
+            "body": {"tag": "SCOPE", "statements": [write]},
+        }],
+        "types": [{"tag": "FLOAT32"}, {"tag": "BUFFER", "element": 0}, {"tag": "UINT32"}, null],
+        "external_functions": [{"name": "twice", "return_type": 0, "argument_types": [0], "argument_usages": ["READ"]}],
+        "entry": 0,
+    });
+    folder.write("main.json", main.to_string());
+    let twice = "callable @twice(%0: value f32) -> f32 {\nb0:\n  %1: f32 = arithmetic binary_add %0, %0\n  return %1\n}\n";
+    folder.write("twice.xir", format!("module;\n{twice}"));
+    luisac(folder.path(), ["opt", "twice.xir", "-o", "twice.json"]).ok();
+    let keep = ["--keep", "! grep -q binary_add", "--passes", "dce"];
+    let flags = ["reduce", "main.json", "--lib", "twice.json", "-o", "small.xir"];
+    luisac(folder.path(), [&flags[..], &keep].concat()).ok();
+    assert!(String::from_utf8(folder.read("small.xir")).unwrap().contains("binary_add"));
+    let flags = ["reduce", "main.json", "--lib", "twice.json", "-o", "small.json"];
+    luisac(folder.path(), [&flags[..], &keep].concat()).ok();
+    let value: serde_json::Value = serde_json::from_slice(&folder.read("small.json")).unwrap();
+    assert!(value["functions"].is_array(), "{value}");
+}

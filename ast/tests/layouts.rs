@@ -371,7 +371,7 @@ fn curves_of_a_call_prove_the_newest_layout() {
 fn damaged_files_of_every_layout_are_refused() {
     for form in ALL {
         let bytes = library(form, 0);
-        for len in 0..bytes.len() {
+        for len in (0..bytes.len()).step_by(3) {
             let errors = binary::read(&bytes[..len]).expect_err("it is cut");
             assert!(errors.0.iter().all(|e| e.offset.is_some_and(|at| at <= len)), "{form:?}");
         }

@@ -21,7 +21,7 @@ use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::json::InputKind;
 use luisac_ast::pretty::Lines;
 use luisac_passes::{Emitted, Run, TraceSource};
-use luisac_targets::{Artifact, Source};
+use luisac_targets::{Artifact, DeviceFunction, Source};
 use luisac_xir::{FunctionId, Module, text};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -39,7 +39,9 @@ struct Output {
 enum Kind {
     /// A kernel's code, which alone may go to a file named by `-o`; what an archive says about it.
     Artifact(Box<Metadata>, Key),
-    /// The metadata beside it, which an archive holds already.
+    /// A callable's code, which may go to a file named by `-o` too.
+    Function,
+    /// The metadata beside a kernel's code, which an archive holds already.
     Metadata,
     /// Anything on the way.
     Extra,
@@ -47,7 +49,7 @@ enum Kind {
 
 impl Output {
     fn is_artifact(&self) -> bool {
-        matches!(self.kind, Kind::Artifact(..))
+        matches!(self.kind, Kind::Artifact(..) | Kind::Function)
     }
 }
 
@@ -97,7 +99,7 @@ pub fn run(command: &CompileCommand, messages: &Messages) -> Result<(), Failure>
     if failed { Err(Failure::Input) } else { Ok(()) }
 }
 
-/// What depends on a target needs one, and a callable by itself is nothing that a target holds.
+/// What depends on a target needs one, and some flags are for kernels only.
 fn check_emit(command: &CompileCommand) -> Result<(), Diagnostic> {
     let free = |kind: &Emit| matches!(kind, Emit::Ast | Emit::Xir);
     let by_target = command.emit.is_empty() || !command.emit.iter().all(free);
@@ -106,11 +108,17 @@ fn check_emit(command: &CompileCommand) -> Result<(), Diagnostic> {
         return Err(Diagnostic::error(codes::NO_TARGET, message)
             .with_help("add `--target T`; `luisac targets` lists what there is"));
     }
-    let code = command.emit.is_empty() || command.emit.iter().any(|kind| kind.is_code());
-    if code && !command.input.callable.is_empty() {
-        let message = "a callable by itself is nothing that a target could start";
-        return Err(Diagnostic::error(codes::KERNELS_ONLY, message)
-            .with_help("add `--emit ast`, `--emit xir` or `--emit xir-opt`"));
+    let is_flag = |given: bool, flag: &'static str| given.then_some(flag);
+    let to_archive = command.output.as_deref().is_some_and(is_archive);
+    let for_kernels = is_flag(command.code.block.is_some(), "--block")
+        .or(is_flag(!command.code.define.is_empty(), "--define"))
+        .or(is_flag(to_archive, "-o NAME.luisa"));
+    if let Some(flag) = for_kernels.filter(|_| !command.input.callable.is_empty()) {
+        let message =
+            format!("`{flag}` is for kernels, and `--callable` takes a function that is none");
+        return Err(Diagnostic::error(codes::KERNELS_ONLY, message).with_help(format!(
+            "leave `{flag}` away, or compile a kernel that calls the callable"
+        )));
     }
     Ok(())
 }
@@ -260,6 +268,12 @@ impl Job<'_> {
             let stem = format!("{}{suffix}", file_name(&module.functions[kernel].name));
             self.artifact(artifact, &stem, (choice, key), outputs);
         }
+        for word in &self.read.callables {
+            let callable = compile::callable(&module, word)?;
+            let stem = format!("{}{suffix}", file_name(&module.functions[callable].name));
+            let made = compile::emit_function(&module, callable, choice, &emit)?;
+            self.function(made, &stem, choice, outputs);
+        }
         if let Some(bytes) = entry.finish().ok().filter(|_| self.is_cached(&key)) {
             self.cache.put(&key, &bytes, &|d| self.messages.show(&d, None));
         }
@@ -313,6 +327,10 @@ impl Job<'_> {
 
     /// What the artifacts of an input for a target are made from; zeros where a file that no key knows has a part in it.
     fn key(&self, input: &Input, choice: &TargetChoice) -> Key {
+        // Entries of the cache are archives, which hold kernels.
+        if !self.read.callables.is_empty() {
+            return Key::default();
+        }
         if self.options.debug_info || self.options.defines.iter().any(|(_, v)| v.ends_with(".npy"))
         {
             return Key::default();
@@ -384,6 +402,25 @@ impl Job<'_> {
         });
     }
 
+    /// A callable's code, its declaration for those that call it, and the texts on the way.
+    fn function(
+        &self,
+        made: DeviceFunction,
+        stem: &str,
+        choice: &TargetChoice,
+        outputs: &mut Vec<Output>,
+    ) {
+        let target = choice.target.name();
+        for extra in made.texts {
+            let name = format!("{stem}.{target}.{}", extra.extension);
+            outputs.push(Output { name, kind: Kind::Extra, bytes: extra.text.into_bytes() });
+        }
+        if self.command.emit.is_empty() || self.command.emit.contains(&Emit::Artifact) {
+            let name = format!("{stem}.{}", made.extension);
+            outputs.push(Output { name, kind: Kind::Function, bytes: made.code });
+        }
+    }
+
     fn write(&self, files: &[PathBuf], outputs: Vec<Output>) -> Result<(), Failure> {
         if outputs.is_empty() {
             return Ok(());
@@ -429,7 +466,7 @@ impl Job<'_> {
                     writer.add_made_from(&metadata, defines, key, output.bytes);
                 }
                 Kind::Metadata => {}
-                Kind::Extra => {
+                Kind::Function | Kind::Extra => {
                     let beside = path.with_file_name(&output.name);
                     output::write(&beside, &output.bytes).map_err(fail)?;
                     written.push(beside);

@@ -97,7 +97,7 @@ pub struct InputOptions {
     /// Take this kernel only; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub entry: Vec<String>,
-    /// Take this callable instead of the kernels; may be repeated.
+    /// Take this callable instead of the kernels, by its name, or by its number where it has none; may be repeated.
     #[arg(long, value_name = "NAME", conflicts_with = "entry")]
     pub callable: Vec<String>,
     #[command(flatten)]
@@ -556,6 +556,8 @@ pub struct ReduceCommand {
     /// What the arguments are made from, for the interpreter.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub read: ReadOptions,
 }
 
 #[derive(Debug, Args)]

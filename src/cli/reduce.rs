@@ -2,8 +2,10 @@
 
 use super::messages::{Failure, Messages};
 use super::options::ReduceCommand;
+use super::read::read_options;
 use super::{output, repro};
 use luisac::codes;
+use luisac::driver::ast;
 use luisac::driver::input::Input;
 use luisac::driver::program::{self, ReadOptions};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
@@ -19,11 +21,17 @@ const MAX_STEPS: u64 = 1 << 24;
 /// Reduces and writes what is left.
 pub fn run(command: &ReduceCommand, messages: &Messages) -> Result<(), Failure> {
     let input = Input::read(&command.input).map_err(|d| messages.fail(d, None))?;
-    shrink(command, messages, &input).map_err(|d| messages.fail(d, Some(&input)))
+    let read = read_options(&command.read, &[], messages)?;
+    shrink(command, messages, &input, &read).map_err(|d| messages.fail(d, Some(&input)))
 }
 
-fn shrink(command: &ReduceCommand, messages: &Messages, input: &Input) -> Result<(), Diagnostics> {
-    let (module, warnings) = program::module(input, &ReadOptions::default())?;
+fn shrink(
+    command: &ReduceCommand,
+    messages: &Messages,
+    input: &Input,
+    read: &ReadOptions,
+) -> Result<(), Diagnostics> {
+    let (module, warnings) = program::module(input, read)?;
     messages.show_all(&warnings, Some(input));
     let pipeline = Pipeline::parse(&command.passes)?;
     let mut test = Test::new(command)?;
@@ -44,9 +52,12 @@ fn shrink(command: &ReduceCommand, messages: &Messages, input: &Input) -> Result
         "{before} instructions became {after} in {} tests; passes: `{}`",
         reduction.tests, reduction.pipeline
     ));
-    let text = repro::document(&reduction.module, &reduction.pipeline, None);
     let path = command.output.as_deref().unwrap_or(Path::new("-"));
-    output::write(path, text.as_bytes())?;
+    let bytes = match path.extension().is_some_and(|e| e == "json") {
+        true => ast::json(reduction.module)?,
+        false => repro::document(&reduction.module, &reduction.pipeline, None).into_bytes(),
+    };
+    output::write(path, &bytes)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::codes;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_passes::{Canned, Level, Pipeline, Report, Run, RunOptions, TargetForm, canned};
-use luisac_targets::{Artifact, EmitOptions, OptLevel, Provenance, Target};
+use luisac_targets::{Artifact, DeviceFunction, EmitOptions, OptLevel, Provenance, Target};
 use luisac_xir::{FunctionId, FunctionKind, Module};
 
 /// What happens around the passes, beside the transformation itself.
@@ -117,6 +117,31 @@ pub fn choose(module: &Module, entries: &[String]) -> Result<Vec<usize>, Diagnos
         .filter(|&(_, k)| entries.is_empty() || entries.contains(&module.functions[k].name))
         .map(|(i, _)| i)
         .collect())
+}
+
+/// The callable that a word of `--callable` names, in a module that was lowered from such callables.
+///
+/// # Errors
+/// `L1217` if there is none, `L1218` for a module with kernels: passes keep the signatures of callables only where they are all there is.
+pub fn callable(module: &Module, word: &str) -> Result<FunctionId, Diagnostic> {
+    if module.kernels().next().is_some() {
+        let message = "the module holds kernels beside the callable";
+        return Err(Diagnostic::error(codes::KERNELS_ONLY, message)
+            .with_help("remove the kernels from the XIR"));
+    }
+    let numbered = unnamed_callable(word);
+    let is = |name: &str| {
+        module.functions.iter().find(|(_, f)| f.has_body() && f.name == name).map(|(id, _)| id)
+    };
+    is(word).or_else(|| is(&numbered)).ok_or_else(|| {
+        Diagnostic::error(codes::NO_SUCH_CALLABLE, format!("there is no callable `{word}`"))
+            .with_help("`luisac inspect` lists the callables")
+    })
+}
+
+/// The name of a callable without one that is asked for by its number.
+pub fn unnamed_callable(number: &str) -> String {
+    format!("function_{number}")
 }
 
 /// Position of the argument that a position or name means.
@@ -277,6 +302,20 @@ pub fn emit(
 ) -> Result<Artifact, Diagnostics> {
     check_length(module, kernel, MAX_INSTRUCTIONS)?;
     choice.target.emit(module, kernel, options)
+}
+
+/// Compiles one callable of an optimised module as a function that others call.
+///
+/// # Errors
+/// As [`emit`]; a target that holds kernels only.
+pub fn emit_function(
+    module: &Module,
+    callable: FunctionId,
+    choice: &TargetChoice,
+    options: &EmitOptions,
+) -> Result<DeviceFunction, Diagnostics> {
+    check_length(module, callable, MAX_INSTRUCTIONS)?;
+    choice.target.emit_function(module, callable, options)
 }
 
 #[cfg(test)]

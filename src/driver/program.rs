@@ -1,5 +1,6 @@
 //! From inputs to a checked program: warnings by their levels, libraries linked, kernels or callables chosen.
 
+use super::compile::unnamed_callable;
 use super::input::{Input, verified};
 use crate::codes;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
@@ -55,7 +56,7 @@ impl Program {
         }
         let mut wanted = Vec::new();
         for name in names {
-            let named = |f: &FunctionId| library.functions[*f].name.as_deref() == Some(name);
+            let named = |f: &FunctionId| is_called(library, *f, name);
             wanted.push(library.functions.keys().find(named).ok_or_else(|| {
                 let all: Vec<&str> =
                     library.functions.values().filter_map(|f| f.name.as_deref()).collect();
@@ -103,12 +104,27 @@ pub fn program(input: &Input, options: &ReadOptions) -> Result<Program, Diagnost
     } else {
         linked(input, options)?
     };
+    name_callables(&mut program.library, &options.callables);
     let judged = options.levels.apply(std::mem::take(&mut program.warnings));
     if judged.has_errors() {
         return Err(judged);
     }
     program.warnings = judged;
     Ok(program)
+}
+
+/// Gives names to callables without one that are asked for by their number, unless a callable has that number as its name.
+fn name_callables(library: &mut Library, words: &[String]) {
+    for word in words {
+        let taken = library.functions.values().any(|f| f.name.as_deref() == Some(word));
+        let wanted = word.parse().ok().filter(|_| !taken).map(FunctionId::from_u32);
+        if let Some(function) = wanted.and_then(|id| library.functions.get_mut(id))
+            && function.tag == FunctionTag::Callable
+            && function.name.is_none()
+        {
+            function.name = Some(unnamed_callable(word));
+        }
+    }
 }
 
 fn checked(library: Library) -> Result<(Library, Diagnostics), Diagnostics> {
@@ -205,6 +221,12 @@ fn read_together(inputs: &[&Input], libraries: &[usize]) -> Result<(Part, Source
     Ok((part, Source::Libraries(libraries.to_vec(), origins)))
 }
 
+/// Whether a word of the command line means this function: by its name, or by its number if it has none.
+fn is_called(library: &Library, function: FunctionId, word: &str) -> bool {
+    let name = library.functions[function].name.as_deref();
+    name == Some(word) || name == Some(unnamed_callable(word).as_str())
+}
+
 /// What of a library is compiled.
 enum Chosen {
     /// Every kernel.
@@ -222,8 +244,7 @@ fn choose(library: &Library, options: &ReadOptions) -> Result<Chosen, Diagnostic
     }
     let mut chosen = Vec::new();
     for name in &options.callables {
-        let named =
-            |f: &FunctionId| is_callable(*f) && library.functions[*f].name.as_deref() == Some(name);
+        let named = |f: &FunctionId| is_callable(*f) && is_called(library, *f, name);
         match library.functions.keys().find(named) {
             Some(id) => chosen.push(id),
             None => return Err(no_such_callable(library, name)),
@@ -238,7 +259,9 @@ fn no_such_callable(library: &Library, name: &str) -> Diagnostic {
     let message = format!("there is no callable `{name}`");
     let error = Diagnostic::error(codes::NO_SUCH_CALLABLE, message);
     if names.is_empty() {
-        error.with_help("no callable of the input has a name")
+        error.with_help(
+            "no callable of the input has a name: give its number, which `luisac inspect` shows",
+        )
     } else {
         error.with_help(format!("the callables are {}", names.join(", ")))
     }

@@ -45,6 +45,12 @@ luisac_ast::codes! {
     OUT_OF_MEMORY = 914 "there is not enough memory",
         "LLVM asked for memory that the system did not give.",
         "Split the kernel, compile it with -O0, or give the process more memory.";
+    NO_FUNCTIONS = 915 "the target holds no callable by itself",
+        "`--callable` compiles a function that is no kernel. Some targets hold entry points only: their files are complete programs that nothing is linked to.",
+        "Take a target that holds functions (`ptx`, `cpu`, `hlsl`, `msl`), or compile a kernel that calls the callable.";
+    NEEDS_LAUNCH = 916 "a callable by itself asks for a launch",
+        "A callable that is compiled by itself is called by code that luisac does not know, so that it has no log to print into, and knows the launch only as far as the target tells every function.",
+        "Pass as an argument what the callable needs, or compile a kernel that calls it.";
     LOG_RECORD = 910 "a log record is too large",
         "A printed line takes more bytes than a record of the log may have.",
         "Print less in one line.";

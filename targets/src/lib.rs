@@ -5,6 +5,7 @@
 
 pub mod clike;
 pub mod errors;
+mod functions;
 mod log;
 mod metadata;
 mod options;
@@ -21,6 +22,7 @@ pub mod naga;
 pub mod spirv;
 
 pub use errors::CODES;
+pub use functions::DeviceFunction;
 pub use options::{Artifact, EmitOptions, ExtraText, OptLevel, Provenance, Source};
 pub use support::{Support, addressed_core, check_externals, compute_core};
 pub use support_page::support_page;
@@ -98,6 +100,19 @@ pub trait Target: Send + Sync {
         kernel: FunctionId,
         options: &EmitOptions,
     ) -> Result<Artifact, Diagnostics>;
+    /// Compiles one callable and what it calls as a function that other code calls (`docs/callables.md`).
+    ///
+    /// # Errors
+    /// `L0915` where the target holds entry points only, `L0916` for what only a launch has; what the target refuses.
+    fn emit_function(
+        &self,
+        module: &Module,
+        function: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<DeviceFunction, Diagnostics> {
+        let _ = (module, function, options);
+        Err(functions::no_functions(self.name()).into())
+    }
 }
 
 /// All targets of this build, in the order of lists.

@@ -50,11 +50,13 @@ pub(crate) fn param_layout(
     })
 }
 
-/// The symbol of a kernel's entry point: `kernel_` and its name, with `_` for what a symbol cannot hold.
-pub(crate) fn entry_symbol(kernel: &Function) -> String {
+/// The symbol of a kernel's entry point, or of a callable that others call: `kernel_` or `callable_` and its name, with `_` for what a
+/// symbol cannot hold.
+pub(crate) fn entry_symbol(function: &Function) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = kernel.name.chars().take(200).map(clean).collect();
-    if name.is_empty() { "kernel_main".to_string() } else { format!("kernel_{name}") }
+    let name: String = function.name.chars().take(200).map(clean).collect();
+    let kind = if function.is_kernel() { "kernel" } else { "callable" };
+    if name.is_empty() { format!("{kind}_main") } else { format!("{kind}_{name}") }
 }
 
 /// The metadata of a kernel; what only the target knows (`shared_bytes`, `scratch_bytes`, features, lanes, `ptx`) is left empty. `api` is

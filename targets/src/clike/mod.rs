@@ -22,12 +22,13 @@ pub(crate) mod plan;
 mod resources;
 pub(crate) mod scopes;
 
-use luisac_artifact::bindings::Api;
+use luisac_artifact::ParamLayout;
+use luisac_artifact::bindings::{self, Api, Extras};
 use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{TypeKind, TypeTable};
-use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp};
-use luisac_xir::{FunctionId, InstId, Module, Op};
+use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp, SpecialRegister};
+use luisac_xir::{ArgumentKind, FunctionId, InstId, Module, Op};
 use rustc_hash::FxHashMap;
 
 use crate::usage::reachable_callees_first;
@@ -151,7 +152,14 @@ fn module_text(
     }
     let module = &*logged.module;
     let mut cx = ModuleEmit::new(language, module, logged.kernel, options, layout, places)?;
-    let code = functions(&mut cx)?;
+    let kernel = kernel_text(&mut cx)?;
+    let code = waiting_functions(&mut cx)? + &kernel;
+    let code = text_of(&cx, &code);
+    Ok((ModuleText { code, uses: cx.uses, shared_bytes: cx.shared_bytes }, metadata))
+}
+
+/// Types, constants, globals and helpers, and the functions behind them.
+fn text_of(cx: &ModuleEmit<'_>, functions: &str) -> String {
     let mut text = String::new();
     for part in cx.head() {
         text.push_str(part);
@@ -159,8 +167,70 @@ fn module_text(
             text.push('\n');
         }
     }
-    text.push_str(&code);
-    Ok((ModuleText { code: text, uses: cx.uses, shared_bytes: cx.shared_bytes }, metadata))
+    text.push_str(functions);
+    text
+}
+
+/// Registers that a function takes as parameters, so that whoever calls it gives them.
+const REGISTERS: [SpecialRegister; 7] = [
+    SpecialRegister::ThreadId,
+    SpecialRegister::BlockId,
+    SpecialRegister::DispatchId,
+    SpecialRegister::DispatchSize,
+    SpecialRegister::KernelId,
+    SpecialRegister::WarpLaneId,
+    SpecialRegister::WarpSize,
+];
+
+/// Writes a callable and what it calls as functions that other code of the language calls, without an entry point.
+fn function_module(
+    language: Language,
+    module: &Module,
+    root: FunctionId,
+    options: &EmitOptions,
+) -> Emit<ModuleText> {
+    crate::functions::check(module, root, options, &REGISTERS)?;
+    check_operations(language, module, root)?;
+    let layout = ParamLayout::of([], false)
+        .map_err(|e| function::internal(&format!("an empty parameter block: {e}")))?;
+    let api = if language == Language::Hlsl { Api::D3d12 } else { Api::Metal };
+    let places = bindings::assign(api, &[], Extras::default());
+    let mut cx = ModuleEmit::new(language, module, root, options, layout, places)?;
+    let form = Form { function: root, classes: own_classes(&cx, root)? };
+    let name = cx.form(form);
+    debug_assert_eq!(name, crate::metadata::entry_symbol(&module.functions[root]));
+    let code = waiting_functions(&mut cx)?;
+    let code = text_of(&cx, &code);
+    Ok(ModuleText { code, uses: cx.uses, shared_bytes: 0 })
+}
+
+/// What the arguments of a callable are where nobody's call says it.
+fn own_classes(cx: &ModuleEmit<'_>, root: FunctionId) -> Emit<Vec<Class>> {
+    let needs = cx.needs.get(&root).cloned().unwrap_or_default();
+    let class = |(i, argument): (usize, &luisac_xir::Argument)| {
+        let need = needs.arguments.get(i).copied().unwrap_or_default();
+        Ok(match cx.types.kind(argument.ty) {
+            TypeKind::Buffer { .. } => Class::Buffer { writable: need.writes },
+            TypeKind::Texture { .. } if need.writes => {
+                Class::Storage { reads: need.reads, samples: need.samples }
+            }
+            TypeKind::Texture { .. } => Class::Sampled,
+            _ if argument.kind == ArgumentKind::Value => Class::Value,
+            _ if argument.kind == ArgumentKind::Reference && cx.types.size(argument.ty) > 0 => {
+                Class::Local
+            }
+            _ => {
+                let what = cx.types.description(argument.ty);
+                let language = cx.language.title();
+                return Err(cx.refuse(
+                    errors::UNSUPPORTED_TYPE,
+                    format!("a function of {language} by itself cannot take `{what}`"),
+                    "compile a kernel that calls it",
+                ));
+            }
+        })
+    };
+    cx.module.functions[root].arguments.iter().enumerate().map(class).collect()
 }
 
 /// Refuses operations that the language does not hold, by the first there is.
@@ -183,9 +253,8 @@ fn check_operations(language: Language, module: &Module, kernel: FunctionId) -> 
     Ok(())
 }
 
-/// The texts of all functions, each after those that it calls.
-fn functions(cx: &mut ModuleEmit<'_>) -> Emit<String> {
-    let kernel = kernel_text(cx)?;
+/// The texts of all callables that are waited for, each after those that it calls.
+fn waiting_functions(cx: &mut ModuleEmit<'_>) -> Emit<String> {
     let mut done: Vec<(FunctionId, String)> = Vec::new();
     while let Some(form) = cx.waiting.pop() {
         let name = cx.form(form.clone());
@@ -197,9 +266,7 @@ fn functions(cx: &mut ModuleEmit<'_>) -> Emit<String> {
         .map(|(place, id)| (id, place))
         .collect();
     done.sort_by_key(|(id, _)| order.get(id).copied());
-    let mut text: String = done.into_iter().map(|(_, text)| text).collect();
-    text.push_str(&kernel);
-    Ok(text)
+    Ok(done.into_iter().map(|(_, text)| text).collect())
 }
 
 fn kernel_text(cx: &mut ModuleEmit<'_>) -> Emit<String> {

@@ -42,6 +42,7 @@ pub struct ModuleEmit<'a> {
     pub language: Language,
     pub module: &'a Module,
     pub types: &'a TypeTable,
+    /// The kernel, or the callable that is written by itself.
     pub kernel: FunctionId,
     pub options: &'a EmitOptions,
     pub layout: ParamLayout,
@@ -122,7 +123,9 @@ impl<'a> ModuleEmit<'a> {
         let module = self.module;
         for id in reachable_callees_first(module, self.kernel) {
             let function = &module.functions[id];
-            if !function.is_kernel() {
+            if id == self.kernel && !function.is_kernel() {
+                self.function_names.insert(id, crate::metadata::entry_symbol(function));
+            } else if !function.is_kernel() {
                 let name = self.names.fresh(&function.name, "function");
                 self.function_names.insert(id, name);
             }

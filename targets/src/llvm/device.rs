@@ -5,6 +5,7 @@ use luisac_xir::op::{SpecialRegister, ThreadGroupOp};
 use luisac_xir::{FunctionId, InstId, ValueId};
 
 use super::bindless::Sampling;
+use super::export::Calls;
 use super::function::FnEmit;
 use super::ir::{AccessGroup, Lines, Scope, Val};
 use super::module::ModuleEmit;
@@ -85,6 +86,12 @@ pub trait Device: Sync {
     /// Most instructions of a block for which code is generated with effort: some of LLVM's passes there take quadratic time.
     fn longest_block(&self) -> usize {
         6000
+    }
+    /// How a header declares functions for those that call them.
+    fn calls(&self) -> Calls;
+    /// Readies the module for a callable that others call.
+    fn start_function(&self, cx: &ModuleEmit<'_, '_>) {
+        let _ = cx;
     }
     /// Makes the entry point of the kernel; callables are declared already, and their bodies follow.
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()>;

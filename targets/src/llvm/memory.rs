@@ -20,7 +20,7 @@ pub fn align_at(align: u32, offset: u64) -> u32 {
 
 impl ModuleEmit<'_, '_> {
     /// A loaded scalar as a leaf.
-    fn leaf_from_memory(&self, v: Val, scalar: Scalar) -> Val {
+    pub(super) fn leaf_from_memory(&self, v: Val, scalar: Scalar) -> Val {
         if scalar != Scalar::Bool {
             return v;
         }
@@ -28,7 +28,7 @@ impl ModuleEmit<'_, '_> {
     }
 
     /// A leaf as it is stored.
-    fn leaf_to_memory(&self, v: Val, scalar: Scalar) -> Val {
+    pub(super) fn leaf_to_memory(&self, v: Val, scalar: Scalar) -> Val {
         if scalar == Scalar::Bool { self.ir.zext(v, self.ir.int(8)) } else { v }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`ir`]: the builder. - [`types`], [`value`]: how types and values are held. - [`module`], [`function`]: the walk.
 //! - `arithmetic`, `float`, `casts`, `composite`, `memory`, `bounds`, `resources`, `bindless`, `indirect`, `texel`, `atomics`, `control`, `log`: operations.
-//! - [`device`]: what the two targets do differently. - [`ptx`], [`cpu`]: the targets.
+//! - `export`: callables that others call. - [`device`]: what the two targets do differently. - [`ptx`], [`cpu`]: the targets.
 //!
 //! No instruction is marked `nnan`, `ninf` or `reassoc`, no function `mustprogress` or `willreturn`, no pointer `noalias` unless
 //! an option promises it: LLVM may assume only what `semantics.md` says.
@@ -16,6 +16,7 @@ mod composite;
 mod control;
 pub mod cpu;
 pub mod device;
+mod export;
 mod float;
 mod function;
 mod image_function;
@@ -49,7 +50,7 @@ use luisac_xir::{FunctionId, Module};
 
 pub use types::Lanes;
 
-use crate::{Artifact, EmitOptions, ExtraText, OptLevel, errors};
+use crate::{Artifact, DeviceFunction, EmitOptions, ExtraText, OptLevel, errors};
 use device::Device;
 use limits::Effort;
 use module::{ModuleEmit, internal};
@@ -86,6 +87,53 @@ pub(crate) fn compile(
     spec: &MachineSpec,
     finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()> + Send,
 ) -> Emit<Artifact> {
+    let describe = |cx: &mut ModuleEmit<'_, '_>| {
+        let formats = std::mem::take(&mut cx.formats);
+        let mut metadata =
+            crate::metadata::describe(module, kernel, &cx.layout, formats, target, options, None);
+        metadata.shared_bytes = cx.shared_bytes;
+        finish(cx, &mut metadata)?;
+        Ok(metadata)
+    };
+    let (made, metadata) = build(module, kernel, options, device, spec, describe)?;
+    Ok(Artifact { code: made.code, extension: spec.extension, metadata, texts: made.texts })
+}
+
+/// Compiles a callable as a function that others call; `finish` looks at what was made of it.
+pub(crate) fn compile_function(
+    module: &Module,
+    root: FunctionId,
+    options: &EmitOptions,
+    device: &dyn Device,
+    spec: &MachineSpec,
+    finish: impl FnOnce(&ModuleEmit<'_, '_>) -> Emit<()> + Send,
+) -> Emit<DeviceFunction> {
+    let (mut made, ()) = build(module, root, options, device, spec, |cx| finish(cx))?;
+    let header = export::header(&module.types, &module.functions[root], device.calls());
+    made.texts.insert(0, header);
+    Ok(DeviceFunction {
+        symbol: crate::metadata::entry_symbol(&module.functions[root]),
+        code: made.code,
+        extension: spec.extension,
+        texts: made.texts,
+    })
+}
+
+/// Machine code, and what was asked for on the way.
+struct Made {
+    code: Vec<u8>,
+    texts: Vec<ExtraText>,
+}
+
+/// Makes code of a kernel or callable; `describe` sees the module before it is optimised.
+fn build<T: Send>(
+    module: &Module,
+    root: FunctionId,
+    options: &EmitOptions,
+    device: &dyn Device,
+    spec: &MachineSpec,
+    describe: impl FnOnce(&mut ModuleEmit<'_, '_>) -> Emit<T> + Send,
+) -> Emit<(Made, T)> {
     if options.lanes != 1 {
         return Err(Diagnostic::error(
             errors::LANES,
@@ -100,28 +148,25 @@ pub(crate) fn compile(
         std::thread::Builder::new()
             .name("llvm".to_string())
             .stack_size(STACK)
-            .spawn_scoped(scope, || {
-                compile_here(target, module, kernel, options, device, spec, finish)
-            })
+            .spawn_scoped(scope, || build_here(module, root, options, device, spec, describe))
             .map_err(|e| limits::no_thread(&e))?
             .join()
             .unwrap_or_else(|_| Err(internal("the emitter panicked")))
     })
 }
 
-fn compile_here(
-    target: &str,
+fn build_here<T>(
     module: &Module,
-    kernel: FunctionId,
+    root: FunctionId,
     options: &EmitOptions,
     device: &dyn Device,
     spec: &MachineSpec,
-    finish: impl FnOnce(&ModuleEmit<'_, '_>, &mut Metadata) -> Emit<()>,
-) -> Emit<Artifact> {
+    describe: impl FnOnce(&mut ModuleEmit<'_, '_>) -> Emit<T>,
+) -> Emit<(Made, T)> {
     initialise(&spec.triple);
-    let loop_depth = limits::loop_depth(module, kernel)?;
+    let loop_depth = limits::loop_depth(module, root)?;
     let context = Context::create();
-    let mut cx = ModuleEmit::new(&context, module, kernel, options, device)?;
+    let mut cx = ModuleEmit::new(&context, module, root, options, device)?;
     let machine = machine_for(spec, options.opt_level)?;
     cx.ir.module.set_triple(&machine.get_triple());
     cx.ir.module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -131,11 +176,7 @@ fn compile_here(
     }
     cx.run()?;
     cx.ir.finish_lines();
-    let formats = std::mem::take(&mut cx.formats);
-    let mut metadata =
-        crate::metadata::describe(module, kernel, &cx.layout, formats, target, options, None);
-    metadata.shared_bytes = cx.shared_bytes;
-    finish(&cx, &mut metadata)?;
+    let described = describe(&mut cx)?;
     if let Some(name) = cx.ir.unknown_intrinsic() {
         return Err(internal(&format!("LLVM has no intrinsic `{name}`")));
     }
@@ -165,7 +206,7 @@ fn compile_here(
         texts.push(ExtraText { kind: "asm", extension: "s", text });
     }
     let code = device.after_code(write(&machine, &cx.ir.module, spec.file)?);
-    Ok(Artifact { code, extension: spec.extension, metadata, texts })
+    Ok((Made { code, texts }, described))
 }
 
 fn write(

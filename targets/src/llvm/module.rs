@@ -8,7 +8,7 @@ use luisac_artifact::ParamLayout;
 use luisac_artifact::metadata::{BoundsMode, Format, MathMode};
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{TypeId, TypeKind};
-use luisac_xir::{ArgumentKind, Function, FunctionId, Imm, InstId, Module, Op};
+use luisac_xir::{ArgumentKind, Function, FunctionId, FunctionKind, Imm, InstId, Module, Op};
 use rustc_hash::FxHashMap;
 
 use super::device::Device;
@@ -47,13 +47,13 @@ impl Facts {
     }
 }
 
-/// Emission of one kernel and what it calls into one LLVM module.
+/// Emission of one kernel or callable and what it calls into one LLVM module.
 pub struct ModuleEmit<'c, 'm> {
     /// The LLVM module.
     pub ir: Ir<'c>,
     /// The XIR module.
     pub module: &'m Module,
-    /// The kernel.
+    /// The kernel, or the callable that others call.
     pub kernel: FunctionId,
     /// How types are held.
     pub types: TypeMap<'m>,
@@ -101,10 +101,12 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
         }
         let root = facts.get(&kernel).copied().unwrap_or_default();
         let function = &module.functions[kernel];
-        let layout = param_layout(&module.types, function, root.logs)?;
-        let block_size = match function.kind {
-            luisac_xir::FunctionKind::Kernel { block_size } => block_size,
-            _ => return Err(internal("the function to emit is not a kernel")),
+        let (layout, block_size) = match function.kind {
+            FunctionKind::Kernel { block_size } => {
+                (param_layout(&module.types, function, root.logs)?, block_size)
+            }
+            // A callable that others call has no parameter block, and is called in blocks of any size.
+            _ => (ParamLayout::of([], false).map_err(|e| internal(&e.to_string()))?, [u32::MAX; 3]),
         };
         Ok(ModuleEmit {
             ir: Ir::new(context, "luisac"),
@@ -131,6 +133,11 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
         self.facts.get(&id).copied().unwrap_or_default()
     }
 
+    /// Whether a callable is emitted by itself, for others to call.
+    pub fn is_export(&self) -> bool {
+        !self.module.functions[self.kernel].is_kernel()
+    }
+
     /// Whether fast-math applies.
     pub fn is_fast(&self) -> bool {
         self.options.math == MathMode::Fast
@@ -146,7 +153,11 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
             self.callables.insert(id, callee);
         }
         let device = self.device;
-        device.emit_kernel(self, self.kernel)?;
+        if self.is_export() {
+            super::export::emit(self, self.kernel)?;
+        } else {
+            device.emit_kernel(self, self.kernel)?;
+        }
         for id in self.order.clone() {
             self.emit_callable(id)?;
         }
@@ -347,44 +358,12 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
                 ir.mark_invariant(v);
                 v
             };
-            let value = match module.types.kind(a.ty) {
-                TypeKind::Buffer { .. } => {
-                    let address = word(&self.ir, 0);
-                    let space = self.ir.ptr(self.device.global_space());
-                    Value::Buffer(Buffer {
-                        ptr: self.ir.inttoptr(address, space),
-                        size: word(&self.ir, 8),
-                        position: self.ir.const_u32(i as u32),
-                    })
-                }
-                TypeKind::Texture { .. } => {
-                    let sampled = uses.get(i).is_some_and(|u| u.sampled);
-                    let (first, storage) = (word(&self.ir, 0), word(&self.ir, 8));
-                    Value::Image(self.device.image_argument(self, first, storage, sampled))
-                }
-                TypeKind::BindlessArray => {
-                    let address = word(&self.ir, 0);
-                    let space = self.ir.ptr(self.device.global_space());
-                    Value::Bindless(Bindless {
-                        ptr: self.ir.inttoptr(address, space),
-                        slots: word(&self.ir, 8),
-                        position: self.ir.const_u32(i as u32),
-                    })
-                }
-                _ if is_indirect(&module.types, a.ty) => {
-                    let address = word(&self.ir, 0);
-                    let space = self.ir.ptr(self.device.global_space());
-                    let range = word(&self.ir, 8);
-                    let half = self.ir.int(32);
-                    Value::Indirect(Indirect {
-                        ptr: self.ir.inttoptr(address, space),
-                        offset: self.ir.trunc(range, half),
-                        capacity: self.ir.trunc(self.ir.lshr(range, self.ir.const_u64(32)), half),
-                        position: self.ir.const_u32(i as u32),
-                    })
-                }
-                _ if a.kind != ArgumentKind::Value => Value::Opaque,
-                _ => match self.types.flat(a.ty) {
+            let words = || [word(&self.ir, 0), word(&self.ir, 8)];
+            let sampled = uses.get(i).is_some_and(|u| u.sampled);
+            let value = match self.resource(a.ty, i, words, sampled) {
+                Some(resource) => resource,
+                None if a.kind != ArgumentKind::Value => Value::Opaque,
+                None => match self.types.flat(a.ty) {
                     Some(flat) => Value::Leaves(self.load_flat(&flat, ptr, 16, false, true)),
                     None => Value::Memory(ptr),
                 },
@@ -392,6 +371,45 @@ impl<'c, 'm> ModuleEmit<'c, 'm> {
             list.push(value);
         }
         list
+    }
+
+    /// The resource argument of this position from its two words in a parameter block, `i64` each; nothing for what has none.
+    pub fn resource(
+        &self,
+        ty: TypeId,
+        position: usize,
+        words: impl FnOnce() -> [Val; 2],
+        sampled: bool,
+    ) -> Option<Value> {
+        let types = &self.module.types;
+        let kind = types.kind(ty);
+        let has_words = matches!(
+            kind,
+            TypeKind::Buffer { .. } | TypeKind::Texture { .. } | TypeKind::BindlessArray
+        );
+        if !has_words && !is_indirect(types, ty) {
+            return None;
+        }
+        let [first, second] = words();
+        if matches!(kind, TypeKind::Texture { .. }) {
+            return Some(Value::Image(self.device.image_argument(self, first, second, sampled)));
+        }
+        let ir = &self.ir;
+        let ptr = ir.inttoptr(first, ir.ptr(self.device.global_space()));
+        let position = ir.const_u32(position as u32);
+        Some(match kind {
+            TypeKind::Buffer { .. } => Value::Buffer(Buffer { ptr, size: second, position }),
+            TypeKind::BindlessArray => Value::Bindless(Bindless { ptr, slots: second, position }),
+            _ => {
+                let half = ir.int(32);
+                Value::Indirect(Indirect {
+                    ptr,
+                    offset: ir.trunc(second, half),
+                    capacity: ir.trunc(ir.lshr(second, ir.const_u64(32)), half),
+                    position,
+                })
+            }
+        })
     }
 
     /// The values of arguments as they are passed to a function of [`ModuleEmit::declare`].

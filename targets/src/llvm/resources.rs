@@ -110,9 +110,10 @@ impl FnEmit<'_, '_, '_> {
         Ok(Access { ptr: self.cx.ir.offset(buffer.ptr, wide), present })
     }
 
-    /// Whether buffer reads may be taken as unchanging: the kernel writes nothing global, or promises that nothing overlaps.
+    /// Whether buffer reads may be taken as unchanging: the kernel writes nothing global. What the callers of a function write, nobody
+    /// knows.
     fn unchanging(&self) -> bool {
-        !self.cx.facts(self.cx.kernel).writes_global
+        !self.cx.is_export() && !self.cx.facts(self.cx.kernel).writes_global
     }
 
     /// Reads a value; zero if there is nothing to access.

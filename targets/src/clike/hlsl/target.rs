@@ -8,8 +8,9 @@ use luisac_xir::op::ArithmeticOp as A;
 use luisac_xir::{FunctionId, Module, Op};
 
 use crate::clike::language::Language;
-use crate::clike::{Emit, last_passes, module_text, supports};
-use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+use crate::clike::module::Uses;
+use crate::clike::{Emit, function_module, last_passes, module_text, supports};
+use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 
 /// The target.
 pub struct Hlsl;
@@ -72,6 +73,23 @@ impl Target for Hlsl {
             texts: Vec::new(),
         })
     }
+    fn emit_function(
+        &self,
+        module: &Module,
+        function: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<DeviceFunction, Diagnostics> {
+        let fail = |e: Box<Diagnostic>| Diagnostics(vec![*e]);
+        let made = function_module(Language::Hlsl, module, function, options).map_err(fail)?;
+        let root = &module.functions[function];
+        let model = shader_model(made.uses, options, &root.name).map_err(fail)?;
+        Ok(DeviceFunction {
+            symbol: crate::metadata::entry_symbol(root),
+            code: (first_line(made.uses, model) + &made.code).into_bytes(),
+            extension: "hlsl",
+            texts: Vec::new(),
+        })
+    }
 }
 
 /// Operations on floats that HLSL holds exactly, or fast within the bounds of the documentation. Everything that is no more than an
@@ -121,29 +139,8 @@ pub fn text(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<
     let (mut made, mut metadata) =
         module_text(Language::Hlsl, module, kernel, options, Api::D3d12)?;
     let uses = made.uses;
-    let needed = if uses.long_atomics {
-        6
-    } else if uses.short {
-        2
-    } else {
-        0
-    };
-    let asked: Option<u32> = options.detail.strip_prefix("6.").and_then(|m| m.parse().ok());
-    // From 6.2 on DXC can be told to keep subnormals.
-    let least = if options.math == MathMode::Precise { needed.max(2) } else { needed };
-    let model = asked.unwrap_or(least);
     let name = &module.functions[kernel].name;
-    if model < needed {
-        let what = if needed == 6 { "atomic operations on 64 bits" } else { "numbers of 16 bits" };
-        return Err(Box::new(
-            Diagnostic::error(
-                errors::UNSUPPORTED_OPERATION,
-                format!("{what} need shader model 6.{needed}, and this is for 6.{model}"),
-            )
-            .in_function(name.clone())
-            .with_help(format!("use the detail `6.{needed}` or higher")),
-        ));
-    }
+    let model = shader_model(uses, options, name)?;
     if made.shared_bytes > SHARED_LIMIT {
         return Err(Box::new(
             Diagnostic::error(
@@ -159,13 +156,45 @@ pub fn text(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<
     metadata.target = format!("hlsl:6.{model}");
     metadata.shared_bytes = made.shared_bytes as _;
     metadata.features = features(uses);
-    let types = if uses.short { ", compile with -enable-16bit-types" } else { "" };
-    made.code.insert_str(0, &format!("// HLSL 2021, shader model 6.{model}{types}\n\n"));
+    made.code.insert_str(0, &first_line(uses, model));
     Ok(Text { code: made.code, metadata, model, short: uses.short })
 }
 
+/// The comment that a text starts with: what it is compiled for, and how.
+fn first_line(uses: Uses, model: u32) -> String {
+    let types = if uses.short { ", compile with -enable-16bit-types" } else { "" };
+    format!("// HLSL 2021, shader model 6.{model}{types}\n\n")
+}
+
+/// The minor number of shader model 6 for a text of this function: the one that is asked for, or the lowest that will do.
+fn shader_model(uses: Uses, options: &EmitOptions, name: &str) -> Emit<u32> {
+    let needed = if uses.long_atomics {
+        6
+    } else if uses.short {
+        2
+    } else {
+        0
+    };
+    let asked: Option<u32> = options.detail.strip_prefix("6.").and_then(|m| m.parse().ok());
+    // From 6.2 on DXC can be told to keep subnormals.
+    let least = if options.math == MathMode::Precise { needed.max(2) } else { needed };
+    let model = asked.unwrap_or(least);
+    if model < needed {
+        let what = if needed == 6 { "atomic operations on 64 bits" } else { "numbers of 16 bits" };
+        return Err(Box::new(
+            Diagnostic::error(
+                errors::UNSUPPORTED_OPERATION,
+                format!("{what} need shader model 6.{needed}, and this is for 6.{model}"),
+            )
+            .in_function(name)
+            .with_help(format!("use the detail `6.{needed}` or higher")),
+        ));
+    }
+    Ok(model)
+}
+
 /// What the device must be able to do, by the names that Direct3D gives it.
-fn features(uses: crate::clike::module::Uses) -> Vec<String> {
+fn features(uses: Uses) -> Vec<String> {
     let names = [
         (uses.short, "Native16BitShaderOpsSupported"),
         (uses.long, "Int64ShaderOps"),

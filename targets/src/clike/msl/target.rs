@@ -8,8 +8,8 @@ use luisac_xir::op::ArithmeticOp as A;
 use luisac_xir::{FunctionId, Module, Op};
 
 use crate::clike::language::Language;
-use crate::clike::{Emit, last_passes, module_text, supports};
-use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+use crate::clike::{Emit, function_module, last_passes, module_text, supports};
+use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 
 /// The target.
 pub struct Msl;
@@ -62,6 +62,21 @@ impl Target for Msl {
     ) -> Result<Artifact, Diagnostics> {
         emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
     }
+    fn emit_function(
+        &self,
+        module: &Module,
+        function: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<DeviceFunction, Diagnostics> {
+        let made = function_module(Language::Msl, module, function, options)
+            .map_err(|e| Diagnostics(vec![*e]))?;
+        Ok(DeviceFunction {
+            symbol: crate::metadata::entry_symbol(&module.functions[function]),
+            code: whole(&made.code, options).into_bytes(),
+            extension: "metal",
+            texts: Vec::new(),
+        })
+    }
 }
 
 /// Operations on floats that Metal holds exactly, or fast within the bounds of the documentation.
@@ -111,12 +126,18 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
         ));
     }
     metadata.shared_bytes = made.shared_bytes as _;
+    let code = whole(&made.code, options);
+    Ok(Artifact { code: code.into_bytes(), extension: "metal", metadata, texts: Vec::new() })
+}
+
+/// A text with what stands in front of all.
+fn whole(text: &str, options: &EmitOptions) -> String {
     // Metal's fast mathematics takes NaN for impossible; what `--math fast` allows needs no flag.
     let mut code = format!("// Metal {}, compile with -fno-fast-math", options.detail);
     code.push_str("\n\n#include <metal_stdlib>\nusing namespace metal;\n\n");
     if options.math == MathMode::Precise {
         code.push_str("#pragma clang fp contract(off)\n\n");
     }
-    code.push_str(&made.code);
-    Ok(Artifact { code: code.into_bytes(), extension: "metal", metadata, texts: Vec::new() })
+    code.push_str(text);
+    code
 }

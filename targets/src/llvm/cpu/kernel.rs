@@ -10,6 +10,7 @@ use super::{CpuDevice, entry, image, numeric, wave};
 use crate::errors;
 use crate::llvm::Emit;
 use crate::llvm::device::{Device, Extreme, FloatOp, RoundOp};
+use crate::llvm::export::Calls;
 use crate::llvm::function::{FnEmit, refused};
 use crate::llvm::ir::{AccessGroup, Scope, Val};
 use crate::llvm::module::ModuleEmit;
@@ -82,6 +83,12 @@ impl Device for CpuDevice<'_> {
     fn longest_block(&self) -> usize {
         10_000
     }
+    fn calls(&self) -> Calls {
+        Calls::C
+    }
+    fn start_function(&self, cx: &ModuleEmit<'_, '_>) {
+        cx.ir.use_loops_for_memory();
+    }
     fn emit_kernel(&self, cx: &mut ModuleEmit<'_, '_>, kernel: FunctionId) -> Emit<()> {
         entry::emit(self, cx, kernel)
     }
@@ -101,6 +108,11 @@ impl Device for CpuDevice<'_> {
     ) -> Option<Val> {
         let (one, all) = if self.detail.is_windows() { STACK_WINDOWS } else { STACK };
         if size <= one && taken.saturating_add(size) <= all {
+            return None;
+        }
+        if f.cx.is_export() {
+            // Nobody gives such a function scratch memory. What it would have taken is counted, for frames that may not be large.
+            take_scratch(f.cx, size, align);
             return None;
         }
         // One place for each variable of each function is enough: threads run one after another, and nothing is recursive.

@@ -20,12 +20,12 @@ use inkwell::targets::{CodeModel, FileType, RelocMode};
 use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
-use luisac_xir::op::{ArithmeticOp as A, ThreadGroupOp};
+use luisac_xir::op::{ArithmeticOp as A, SpecialRegister, ThreadGroupOp};
 use luisac_xir::{Function, FunctionId, InstId, Module, Op};
 
 use super::module::{internal, may_stop};
 use super::{Emit, MachineSpec};
-use crate::{Artifact, EmitOptions, InputForm, Support, Target};
+use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 use detail::Detail;
 use split::{Growth, Split};
 
@@ -101,6 +101,53 @@ impl Target for Cpu {
     ) -> Result<Artifact, Diagnostics> {
         emit(module, kernel, options, Growth::default()).map_err(|e| Diagnostics(vec![*e]))
     }
+    fn emit_function(
+        &self,
+        module: &Module,
+        function: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<DeviceFunction, Diagnostics> {
+        emit_function(module, function, options).map_err(|e| Diagnostics(vec![*e]))
+    }
+}
+
+/// A wave is one thread.
+const REGISTERS: [SpecialRegister; 2] = [SpecialRegister::WarpLaneId, SpecialRegister::WarpSize];
+
+fn emit_function(module: &Module, root: FunctionId, options: &EmitOptions) -> Emit<DeviceFunction> {
+    let detail = Detail::parse(Some(&options.detail)).map_err(Box::new)?;
+    crate::functions::check(module, root, options, &REGISTERS)?;
+    let device = CpuDevice { detail, split: None };
+    let name = || module.functions[root].name.clone();
+    let made = super::compile_function(module, root, options, &device, &machine(detail), |cx| {
+        // A frame of more than a page would need a probe of the stack there.
+        if detail.is_windows() && cx.scratch_bytes.get() > 0 {
+            let message = "the local variables take more than a page of the stack, which needs a probe on Windows";
+            return Err(Box::new(
+                Diagnostic::error(errors::LOCAL_MEMORY, message)
+                    .in_function(name())
+                    .with_help("use smaller local arrays, or compile a kernel that calls it"),
+            ));
+        }
+        Ok(())
+    })?;
+    symbols::check(&made.code).map_err(|mut e| {
+        e.function = Some(name());
+        e
+    })?;
+    Ok(made)
+}
+
+fn machine(detail: Detail) -> MachineSpec {
+    MachineSpec {
+        triple: detail.triple.to_string(),
+        cpu: detail.cpu().to_string(),
+        features: String::new(),
+        reloc: RelocMode::PIC,
+        code_model: CodeModel::Small,
+        file: FileType::Object,
+        extension: "o",
+    }
 }
 
 fn emit(
@@ -117,24 +164,22 @@ fn emit(
     };
     let module = split.as_ref().map_or(module, |s| &s.module);
     let device = CpuDevice { detail, split: split.as_ref() };
-    let spec = MachineSpec {
-        triple: detail.triple.to_string(),
-        cpu: detail.cpu().to_string(),
-        features: String::new(),
-        reloc: RelocMode::PIC,
-        code_model: CodeModel::Small,
-        file: FileType::Object,
-        extension: "o",
-    };
-    let artifact =
-        super::compile("cpu", module, kernel, options, &device, &spec, |cx, metadata| {
+    let artifact = super::compile(
+        "cpu",
+        module,
+        kernel,
+        options,
+        &device,
+        &machine(detail),
+        |cx, metadata| {
             metadata.scratch_bytes = cx.scratch_bytes.get();
             metadata.features = detail.features();
             if cx.facts(kernel).wave {
                 metadata.wave_lanes = Some(1);
             }
             Ok(())
-        })?;
+        },
+    )?;
     symbols::check(&artifact.code).map_err(|mut e| {
         e.function = Some(module.functions[kernel].name.clone());
         e

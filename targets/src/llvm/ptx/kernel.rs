@@ -10,6 +10,7 @@ use super::{PtxDevice, image, texture, wave};
 use crate::llvm::Emit;
 use crate::llvm::bindless::Sampling;
 use crate::llvm::device::{Device, FloatOp};
+use crate::llvm::export::Calls;
 use crate::llvm::function::FnEmit;
 use crate::llvm::ir::{Lines, Scope, Val};
 use crate::llvm::launch::Launch;
@@ -51,6 +52,9 @@ impl Device for PtxDevice {
     fn unrolled_size(&self) -> u32 {
         // LLVM's own limit leaves most loops as they are, and `ptxas` does not unroll them either.
         256
+    }
+    fn calls(&self) -> Calls {
+        Calls::Cuda
     }
     fn stops_in_place(&self) -> bool {
         true

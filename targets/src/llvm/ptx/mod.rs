@@ -1,4 +1,4 @@
-//! Target `ptx`: kernels for NVIDIA GPUs.
+//! Target `ptx`: kernels and device functions for NVIDIA GPUs.
 
 mod arch;
 mod guard;
@@ -11,12 +11,12 @@ use inkwell::targets::{CodeModel, FileType, RelocMode};
 use luisac_artifact::metadata::{self, MathMode};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
-use luisac_xir::op::ArithmeticOp as A;
+use luisac_xir::op::{ArithmeticOp as A, SpecialRegister};
 use luisac_xir::{FunctionId, Module, Op};
 
 use super::module::ModuleEmit;
 use super::{Emit, MachineSpec};
-use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
+use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 pub(crate) use arch::Arch;
 
 /// The target.
@@ -60,6 +60,14 @@ impl Target for Ptx {
         options: &EmitOptions,
     ) -> Result<Artifact, Diagnostics> {
         emit(module, kernel, options).map_err(|e| Diagnostics(vec![*e]))
+    }
+    fn emit_function(
+        &self,
+        module: &Module,
+        function: FunctionId,
+        options: &EmitOptions,
+    ) -> Result<DeviceFunction, Diagnostics> {
+        emit_function(module, function, options).map_err(|e| Diagnostics(vec![*e]))
     }
 }
 
@@ -118,7 +126,28 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
     let arch = Arch::parse(Some(&options.detail)).map_err(Box::new)?;
     crate::check_externals(module, kernel)?;
     let device = PtxDevice { arch };
-    let spec = MachineSpec {
+    super::compile("ptx", module, kernel, options, &device, &machine(arch), |cx, metadata| {
+        finish(cx, metadata, arch)
+    })
+}
+
+/// What every thread reads from the machine, whoever launched it.
+const REGISTERS: [SpecialRegister; 4] = [
+    SpecialRegister::ThreadId,
+    SpecialRegister::BlockId,
+    SpecialRegister::WarpLaneId,
+    SpecialRegister::WarpSize,
+];
+
+fn emit_function(module: &Module, root: FunctionId, options: &EmitOptions) -> Emit<DeviceFunction> {
+    let arch = Arch::parse(Some(&options.detail)).map_err(Box::new)?;
+    crate::functions::check(module, root, options, &REGISTERS)?;
+    let device = PtxDevice { arch };
+    super::compile_function(module, root, options, &device, &machine(arch), |_| Ok(()))
+}
+
+fn machine(arch: Arch) -> MachineSpec {
+    MachineSpec {
         triple: "nvptx64-nvidia-cuda".to_string(),
         cpu: arch.name.to_string(),
         features: format!("+ptx{}", arch.ptx),
@@ -126,10 +155,7 @@ fn emit(module: &Module, kernel: FunctionId, options: &EmitOptions) -> Emit<Arti
         code_model: CodeModel::Default,
         file: FileType::Assembly,
         extension: "ptx",
-    };
-    super::compile("ptx", module, kernel, options, &device, &spec, |cx, metadata| {
-        finish(cx, metadata, arch)
-    })
+    }
 }
 
 /// Most bytes of static shared memory of a block.

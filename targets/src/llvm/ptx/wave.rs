@@ -21,6 +21,10 @@ pub const LANES: u32 = 32;
 /// The lane of the thread: its linear index in the block, modulo the wave.
 pub fn lane(f: &FnEmit<'_, '_, '_>) -> Val {
     let ir = &f.cx.ir;
+    if f.cx.is_export() {
+        // The size of the block is the caller's to know, and the machine counts the same way.
+        return ir.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", ir.int(32), &[]);
+    }
     let [x, y, z] = f.launch.thread_id;
     let [nx, ny, _] = f.cx.block_size;
     let linear = ir.add(x, ir.mul(ir.add(y, ir.mul(z, ir.const_u32(ny))), ir.const_u32(nx)));
