@@ -41,12 +41,12 @@ fn optimised_and_compiled_for_the_processor() {
     exam("cpu", "-O2");
 }
 
-/// Whether this machine has a Vulkan device; if not, that is said in one line.
-fn has_vulkan() -> bool {
+/// Whether this build and machine have a device; if not, that is said in one line.
+fn has(device: &str) -> bool {
     let outcome = luisac(Path::new("."), ["devices", "--json"]).ok();
     let all: serde_json::Value = serde_json::from_slice(&outcome.stdout).expect("JSON");
     let mut here = all["devices"].as_array().into_iter().flatten();
-    let found = here.any(|d| d["name"] == "vulkan");
+    let found = here.any(|d| d["name"] == device);
     if !found {
         println!("skipped: {}", all["missing"]);
     }
@@ -64,13 +64,13 @@ const KNOWN_ON_VULKAN: &[(&str, &str)] = &[
     ("partial_block_barrier", "as ended_threads_hold_nobody_up"),
 ];
 
-/// On a Vulkan device: the recorded result, or a refusal that names what this device lacks.
+/// On a device of Vulkan's: the recorded result, or a refusal that names what this device lacks, at most so often.
 #[track_caller]
-fn exam_on_vulkan(level: &str) {
-    if !has_vulkan() {
+fn exam_on_vulkan(device: &str, level: &str, most: usize) {
+    if !has(device) {
         return;
     }
-    let mut refused = Vec::new();
+    let (mut right, mut refused) = (0, Vec::new());
     for folder in ["bugs", "own", "fixtures"] {
         let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };
         let Some(path) = path else { continue };
@@ -79,30 +79,37 @@ fn exam_on_vulkan(level: &str) {
         let known = |c: &Case| KNOWN_ON_VULKAN.iter().any(|(name, _)| *name == c.name);
         let cases: Vec<Case> = cases.filter(|c| !known(c)).collect();
         assert!(!cases.is_empty(), "no cases in {}", path.display());
-        let results = in_parallel(&cases, |case| case.run("vulkan", level));
+        let results = in_parallel(&cases, |case| case.run(device, level));
+        // Features, formats and limits of the device; what wgpu cannot hold.
+        let limits = ["L1162", "L1163", "L1164", "L1180", "L1181", "L1183"];
         let mut wrong = Vec::new();
         for (case, result) in cases.iter().zip(results) {
             match result.map_err(|e| e.to_string()) {
-                Ok(()) => {}
-                // Features, formats and limits of the device.
-                Err(e) if ["L1162", "L1163", "L1164"].iter().any(|c| e.contains(c)) => {
+                Ok(()) => right += 1,
+                Err(e) if limits.iter().any(|c| e.contains(c)) => {
                     refused.push(format!("{folder}/{}: {e}", case.name));
                 }
-                Err(e) => wrong.push(format!("{folder}/{} on vulkan {level}: {e}", case.name)),
+                Err(e) => wrong.push(format!("{folder}/{} on {device} {level}: {e}", case.name)),
             }
         }
         all_right(wrong);
     }
-    println!("refused by this device: {refused:#?}");
-    assert!(refused.len() <= 6, "{refused:#?}");
+    println!("{right} right; refused by this device: {refused:#?}");
+    assert!(right > 0 && refused.len() <= most, "{refused:#?}");
 }
 
 #[test]
 fn on_vulkan() {
-    exam_on_vulkan("-O0");
+    exam_on_vulkan("vulkan", "-O0", 6);
 }
 
 #[test]
 fn optimised_and_on_vulkan() {
-    exam_on_vulkan("-O3");
+    exam_on_vulkan("vulkan", "-O3", 6);
+}
+
+/// With the feature `wgpu`: the same through wgpu, which cannot hold as much.
+#[test]
+fn optimised_and_through_wgpu() {
+    exam_on_vulkan("wgpu", "-O2", usize::MAX);
 }

@@ -452,6 +452,27 @@ pub enum DeviceOption {
     Cuda,
     /// The first Vulkan device.
     Vulkan,
+    /// The first Vulkan device, through wgpu (only with the feature `wgpu`, as the next two).
+    Wgpu,
+    /// The first device of Direct3D 12.
+    Dx12,
+    /// The first device of Metal.
+    Metal,
+}
+
+impl DeviceOption {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Interp => "interp",
+            Self::Cuda => "cuda",
+            Self::Vulkan => "vulkan",
+            Self::Wgpu => "wgpu",
+            Self::Dx12 => "dx12",
+            Self::Metal => "metal",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", feature = "vulkan"))]
 pub(crate) use run::Rest;
 pub(crate) use run::{Completion, Run, call_host};
 

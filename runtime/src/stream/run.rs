@@ -140,7 +140,10 @@ impl Completion {
     }
 
     /// Leaves the rest of the run to whoever comes first: a thread that waits, or the one that [`Self::take_rest`].
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "not all devices leave it"))]
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "vulkan")),
+        allow(dead_code, reason = "not all devices leave it")
+    )]
     pub(crate) fn leave(&self, rest: Box<dyn Rest>) {
         let mut state = self.state();
         if state.next.is_empty() {
@@ -152,7 +155,10 @@ impl Completion {
     }
 
     /// The rest of the run, if nobody has taken it.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "not all devices leave it"))]
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "vulkan")),
+        allow(dead_code, reason = "not all devices leave it")
+    )]
     pub(crate) fn take_rest(&self) -> Option<Box<dyn Rest>> {
         self.state().rest.take()
     }
@@ -220,7 +226,10 @@ impl Run {
     }
 
     /// The point at which it has ended.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "not all devices ask"))]
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "vulkan")),
+        allow(dead_code, reason = "not all devices ask")
+    )]
     pub(crate) fn completion(&self) -> &Arc<Completion> {
         &self.completion
     }
@@ -232,12 +241,6 @@ impl Run {
     /// The list to run; `None` once the run has ended.
     pub(crate) fn list(&self) -> Option<Arc<Committed>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The number of the stream that it is on.
-    #[cfg_attr(not(feature = "vulkan"), allow(dead_code, reason = "not all devices ask"))]
-    pub(crate) fn stream_id(&self) -> u64 {
-        self.completion.stream
     }
 
     /// What the commands of the list have to wait for.

@@ -109,7 +109,7 @@ impl Kernel {
             Home::Upload,
         )?;
         descriptors.push(inner.params_descriptor(uniform.handle));
-        let pool = Pool::new(&inner.device, 1, [&**inner])?;
+        let pool = Pool::new(&inner.device, [&**inner])?;
         let sets = inner.make_sets(&pool, &descriptors)?;
         let (kernel, log) = (self.clone(), None);
         let (log_capacity, kernel_id) = (LOG_CAPACITY, 0);
@@ -381,23 +381,23 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A pool with room for a dispatch of each kernel. `kernels` counts them.
+    /// A pool with room for a dispatch of each kernel.
     pub fn new<'a>(
         device: &std::sync::Arc<Shared>,
-        kernels: usize,
-        each: impl IntoIterator<Item = &'a kernel::Inner>,
+        kernels: impl IntoIterator<Item = &'a kernel::Inner>,
     ) -> Result<Self, RuntimeError> {
         let mut counts: std::collections::BTreeMap<vk::DescriptorType, u32> = Default::default();
-        for kernel in each {
+        let mut sets = 0;
+        for kernel in kernels {
+            sets += kernel.own_sets().len();
             for size in &kernel.counts {
                 *counts.entry(size.ty).or_default() += size.descriptor_count;
             }
         }
         let size = |(ty, n)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(n);
         let sizes: Vec<_> = counts.into_iter().map(size).collect();
-        let info = vk::DescriptorPoolCreateInfo::default()
-            .max_sets((kernels * kernel::SETS).max(1) as u32)
-            .pool_sizes(&sizes);
+        let info =
+            vk::DescriptorPoolCreateInfo::default().max_sets(sets.max(1) as u32).pool_sizes(&sizes);
         // SAFETY: the sizes are those of the layouts.
         let handle = unsafe { device.handle.create_descriptor_pool(&info, None) };
         let handle = allocation("vkCreateDescriptorPool", 0, handle)?;

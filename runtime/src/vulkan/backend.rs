@@ -1,15 +1,13 @@
-//! The device `vulkan` under command lists. Submitting a list begins it; threads see lists to their ends.
+//! The device `vulkan` under command lists. Submitting a list begins it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::Arc;
 
 use luisac_artifact::{DeviceProfile, Metadata};
 
 use super::{
     Device,
     lists::{self, Prepared, Session},
+    threads::Threads,
 };
 use crate::{
     ImageShape, RuntimeError,
@@ -18,27 +16,10 @@ use crate::{
     stream::Run,
 };
 
-/// Most threads that see lists to their ends. What they wait for has been submitted, so more lists than this may run.
-const THREADS: usize = 8;
-
 /// The best Vulkan device of the machine.
 pub(crate) struct Vulkan {
     device: Device,
     threads: Arc<Threads>,
-}
-
-#[derive(Default)]
-struct Threads {
-    work: Mutex<Work>,
-    more: Condvar,
-}
-
-#[derive(Default)]
-struct Work {
-    waiting: VecDeque<Session>,
-    threads: usize,
-    idle: usize,
-    closed: bool,
 }
 
 impl Vulkan {
@@ -49,55 +30,7 @@ impl Vulkan {
 
 impl Drop for Vulkan {
     fn drop(&mut self) {
-        self.threads.lock().closed = true;
-        self.threads.more.notify_all();
-    }
-}
-
-impl Threads {
-    fn lock(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Hands a list over to a thread.
-    fn take(self: &Arc<Self>, session: Session) {
-        let mut work = self.lock();
-        work.waiting.push_back(session);
-        if work.waiting.len() > work.idle && work.threads < THREADS {
-            let threads = self.clone();
-            let thread = std::thread::Builder::new().name("luisac-vulkan".into());
-            if thread.spawn(move || threads.serve()).is_ok() {
-                work.threads += 1;
-            } else if work.threads == 0 {
-                // The system gives no threads: the caller does it.
-                let session = work.waiting.pop_back();
-                drop(work);
-                if let Some(session) = session {
-                    session.finish();
-                }
-                return;
-            }
-        }
-        drop(work);
-        self.more.notify_one();
-    }
-
-    /// The life of a thread.
-    fn serve(&self) {
-        let mut work = self.lock();
-        loop {
-            if let Some(session) = work.waiting.pop_front() {
-                drop(work);
-                session.finish();
-                work = self.lock();
-            } else if work.closed {
-                return;
-            } else {
-                work.idle += 1;
-                work = self.more.wait(work).unwrap_or_else(PoisonError::into_inner);
-                work.idle -= 1;
-            }
-        }
+        self.threads.close();
     }
 }
 
@@ -151,7 +84,13 @@ impl Backend for Vulkan {
     }
 
     fn start(&self, run: Arc<Run>, _here: bool) {
-        self.threads.take(Session::begin(&self.device.0, run));
+        let completion = run.completion().clone();
+        let session = Session::begin(&self.device.0, run);
+        if session.only_waits() {
+            self.threads.leave(completion, session);
+        } else {
+            self.threads.take(session);
+        }
     }
 
     fn skip(&self, list: &Committed, from: usize) {

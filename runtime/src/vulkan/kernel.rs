@@ -18,7 +18,7 @@ use super::{
 use crate::{LoadError, RuntimeError, spirv};
 
 /// Sets that a kernel may use: arguments, samplers, three heaps.
-pub(super) const SETS: usize = 5;
+const SETS: usize = 5;
 
 /// A kernel on a device, ready to be bound and dispatched. A clone is the same kernel.
 #[derive(Clone)]

@@ -38,6 +38,7 @@ mod queue;
 mod recorder;
 mod sampler;
 mod staging;
+mod threads;
 #[cfg(feature = "wgsl")]
 mod wgsl;
 

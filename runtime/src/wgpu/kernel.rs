@@ -220,16 +220,12 @@ fn entries(
         all.extend(argument.slots.iter().map(|slot| (*slot, Some(argument.ty.as_str()))));
     }
     all.extend(bindings.log.map(|slot| (slot, None)));
-    let mut next = [0; 3];
+    if !numbered(shared.api, all.iter().map(|(slot, _)| *slot)) {
+        let reason = "its metadata numbers resources otherwise than wgpu does".into();
+        return Err(WgpuError::BadCode { kernel: metadata.kernel.clone(), reason }.into());
+    }
     let mut entries = Vec::new();
     for (number, (slot, ty)) in all.into_iter().enumerate() {
-        let class = class(shared.api, slot.kind);
-        let same = slot.set == 0 && slot.count == 1 && slot.index == next[class];
-        next[class] += 1;
-        if !same {
-            let reason = "its metadata numbers resources otherwise than wgpu does".into();
-            return Err(WgpuError::BadCode { kernel: metadata.kernel.clone(), reason }.into());
-        }
         entries.push(wgpu::BindGroupLayoutEntry {
             binding: number as u32,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -252,6 +248,17 @@ fn check_samplers(shared: &Shared, samplers: &[Slot]) -> Result<(), RuntimeError
         true => Ok(()),
         false => Err(shared.unsupported("samplers as this target binds them")),
     }
+}
+
+/// Whether slots are numbered as wgpu numbers the entries of a layout in this order.
+fn numbered(api: Api, slots: impl Iterator<Item = Slot>) -> bool {
+    let mut next = [0; 3];
+    let mut right = |slot: Slot| {
+        let number = &mut next[class(api, slot.kind)];
+        *number += 1;
+        slot.set == 0 && slot.count == 1 && slot.index == *number - 1
+    };
+    slots.into_iter().all(&mut right)
 }
 
 /// The class in which wgpu counts a binding: all alike in Vulkan; registers `b`, `t`, `u` in Direct3D; buffers and textures in Metal.
@@ -308,5 +315,51 @@ pub(super) fn texture(ty: &str) -> Option<(u32, Scalar)> {
     match layout.kind(layout.root()) {
         TypeKind::Texture(dimension, element) => Some((*dimension, *element)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luisac_artifact::{
+        bindings::{self, ArgumentUse, Extras},
+        metadata::{ArgumentKind, Usage},
+    };
+
+    use super::*;
+
+    /// The bindings of all kernels of up to four arguments are numbered as wgpu numbers them, on each interface.
+    #[test]
+    fn our_numbers_are_those_of_wgpu() {
+        let apis = [
+            (bindings::Api::Vulkan, Api::Vulkan),
+            (bindings::Api::D3d12, Api::Dx12),
+            (bindings::Api::Metal, Api::Metal),
+        ];
+        let of = |kind, usage, sampled| ArgumentUse { kind, usage, sampled };
+        let kinds = [
+            of(ArgumentKind::Value, Usage::Read, false),
+            of(ArgumentKind::Buffer, Usage::Read, false),
+            of(ArgumentKind::Buffer, Usage::ReadWrite, false),
+            of(ArgumentKind::Image, Usage::Read, true),
+            of(ArgumentKind::Image, Usage::ReadWrite, true),
+            of(ArgumentKind::IndirectDispatch, Usage::Write, false),
+        ];
+        for (ours, api) in apis {
+            for number in 0..kinds.len().pow(4) * 2 {
+                let (log, mut rest) = (number % 2 == 0, number / 2);
+                let mut uses = Vec::new();
+                for _ in 0..4 {
+                    uses.push(kinds[rest % kinds.len()]);
+                    rest /= kinds.len();
+                }
+                let extras = Extras { log, ..Extras::default() };
+                let (places, others) = bindings::assign(ours, &uses, extras);
+                let slots = [others.params].into_iter().chain(places.into_iter().flatten());
+                let slots: Vec<Slot> = slots.chain(others.log).collect();
+                assert!(numbered(api, slots.iter().copied()), "{api:?} {slots:?}");
+                let swapped = [slots[0], Slot { index: slots[0].index + 7, ..slots[0] }];
+                assert!(!numbered(api, swapped.into_iter()));
+            }
+        }
     }
 }

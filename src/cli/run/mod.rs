@@ -6,9 +6,9 @@ mod element;
 mod image;
 pub(super) mod npy;
 mod on_cpu;
-#[cfg(feature = "cuda")]
-mod on_cuda;
 mod on_interp;
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+mod on_lists;
 #[cfg(feature = "vulkan")]
 mod on_vulkan;
 mod picture;
@@ -84,13 +84,16 @@ pub fn run(command: &RunCommand, messages: &Messages) -> Result<(), Failure> {
 
 /// Refuses devices that this build or machine does not have, and targets that a device does not take.
 fn check_device(command: &RunCommand) -> Result<(), (Diagnostic, Failure)> {
-    let (name, targets): (_, &[&str]) = match command.device {
-        DeviceOption::Cpu => ("cpu", &["cpu"]),
-        DeviceOption::Cuda => ("cuda", &["ptx"]),
-        DeviceOption::Vulkan => ("vulkan", &["spirv", "wgsl"]),
-        DeviceOption::Interp => ("interp", &[]),
+    let targets: &[&str] = match command.device {
+        DeviceOption::Cpu => &["cpu"],
+        DeviceOption::Cuda => &["ptx"],
+        DeviceOption::Vulkan => &["spirv", "wgsl"],
+        DeviceOption::Wgpu => &["spirv"],
+        DeviceOption::Dx12 => &["dxil"],
+        DeviceOption::Metal => &["msl"],
+        DeviceOption::Interp => &[],
     };
-    if let Err(missing) = devices::find(name) {
+    if let Err(missing) = devices::find(command.device.name()) {
         let diagnostic = Diagnostic::error(codes::NO_DEVICE, missing.why).with_help(missing.help);
         return Err((diagnostic, Failure::Missing));
     }
@@ -164,7 +167,11 @@ pub(super) fn on_device(
     match device {
         DeviceOption::Interp => on_interp::run(launch, module, actuals),
         #[cfg(feature = "cuda")]
-        DeviceOption::Cuda => on_cuda::run(launch, module, actuals),
+        DeviceOption::Cuda => on_lists::run("cuda", launch, module, actuals),
+        #[cfg(feature = "wgpu")]
+        DeviceOption::Wgpu | DeviceOption::Dx12 | DeviceOption::Metal => {
+            on_lists::run(device.name(), launch, module, actuals)
+        }
         #[cfg(feature = "vulkan")]
         DeviceOption::Vulkan => on_vulkan::run(launch, module, actuals),
         _ => on_cpu::run(launch, module, actuals),

@@ -60,12 +60,12 @@ impl Prepared {
 
     /// Makes the descriptor sets of all dispatches, from one pool.
     fn make_sets(&mut self) -> Result<(), RuntimeError> {
-        let count = self.steps.iter().filter_map(Step::dispatch).count();
-        if count == 0 {
+        let mut kernels =
+            self.steps.iter().filter_map(Step::dispatch).map(Dispatch::kernel).peekable();
+        if kernels.peek().is_none() {
             return Ok(());
         }
-        let kernels = self.steps.iter().filter_map(Step::dispatch).map(Dispatch::kernel);
-        let pool = Pool::new(&self.device, count, kernels)?;
+        let pool = Pool::new(&self.device, kernels)?;
         let upload = self.upload.as_ref().map(Block::handle);
         for dispatch in self.steps.iter_mut().filter_map(Step::dispatch_mut) {
             dispatch.make_sets(&pool, upload)?;

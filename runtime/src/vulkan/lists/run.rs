@@ -49,6 +49,12 @@ impl Session {
         Self { run, list, going }
     }
 
+    /// Whether all of the list has been submitted, so that only its end has to be waited for.
+    pub fn only_waits(&self) -> bool {
+        let all = |going: &Going| going.first.is_some() && going.recorded.parts.len() == 1;
+        self.going.as_ref().is_ok_and(all)
+    }
+
     /// Sees the list to its end.
     pub fn finish(self) {
         let Self { run, list, going } = self;
@@ -78,7 +84,7 @@ impl Going {
     ) -> Result<Self, RuntimeError> {
         let prepared: &Prepared = own(&list.ok_or(RuntimeError::OtherDevice)?.raw)?;
         let recorded = prepared.recorded(&run.graph())?;
-        let queue = run.stream_id() as usize;
+        let queue = run.completion().stream as usize;
         let first = match recorded.parts.first() {
             Some(Part::Device(_, commands)) => Some(device.enqueue(*commands, queue)?),
             _ => None,

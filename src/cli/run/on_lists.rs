@@ -1,4 +1,4 @@
-//! The device `cuda`: PTX for the first GPU, through command lists.
+//! Devices through command lists: PTX on `cuda`; SPIR-V, DXIL and MSL on `wgpu`, `dx12` and `metal`.
 
 use super::argument::Actual;
 use super::bindless::{SlotData, SlotImage};
@@ -27,7 +27,12 @@ enum Resource {
 const DISPATCH_HEADER: usize = 16;
 const DISPATCH_RECORD: usize = 32;
 
-pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ran, Diagnostics> {
+pub fn run(
+    name: &str,
+    launch: &Launch,
+    module: Module,
+    actuals: &mut [Actual],
+) -> Result<Ran, Diagnostics> {
     let mut ran = Ran::default();
     let start = Instant::now();
     let is_3d: Vec<bool> = launch
@@ -35,8 +40,8 @@ pub fn run(launch: &Launch, module: Module, actuals: &mut [Actual]) -> Result<Ra
         .iter()
         .map(|f| matches!(module.types.kind(f.ty), TypeKind::Texture { dim: 3, .. }))
         .collect();
-    let device = Device::open("cuda").map_err(failed)?;
-    let best = device.profile().takes.first().cloned().unwrap_or_else(|| "ptx".into());
+    let device = Device::open(name).map_err(failed)?;
+    let best = device.profile().takes.first().cloned().unwrap_or_default();
     let choice = TargetChoice::parse(launch.target.unwrap_or(&best))?;
     let artifact = super::artifact(launch, module, &choice)?;
     // SAFETY: code and metadata come from the emitter, a moment ago.
