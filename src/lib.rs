@@ -8,4 +8,6 @@ pub mod codes;
 pub mod driver;
 pub mod report;
 
-pub use build_script::{BoundsMode, Build, BuildError, BuildOptions, MathMode, OptLevel};
+pub use build_script::{
+    BoundsMode, Build, BuildError, BuildOptions, LintLevel, MathMode, OptLevel,
+};

@@ -188,19 +188,6 @@ fn permutations_are_baked_and_chosen() {
     let folder = project(&["saxpy"]);
     manifest(
         &folder,
-        "[[permute]]\nkernels = \"k/saxpy.json\"\ndefine = { 2 = [\"1.0\", 2.5], 3 = [7, \"8\"] }\nexclude = [{ 2 = 2.5, 3 = 8 }]\n",
-    );
-    let outcome = bake(&folder, "");
-    // Whether the fixture has a fourth argument is seen here.
-    let arguments = 4;
-    if outcome.outcome.code == Some(0) {
-        let names = labels(&archive(&folder, "out.luisa"));
-        assert_eq!(names.len(), 3 * 2, "{names:?} of {arguments} arguments");
-    } else {
-        assert_eq!(outcome.counts()[3], 6, "{}", outcome.outcome.stderr);
-    }
-    manifest(
-        &folder,
         "[[permute]]\nkernels = \"k/saxpy.json\"\ndefine = { 2 = [\"1.0\", 2.5] }\nplain = true\n",
     );
     assert_eq!(bake(&folder, "").outcome.code, Some(0));
@@ -209,6 +196,21 @@ fn permutations_are_baked_and_chosen() {
         assert!(names.contains(&format!("{name} for ptx:sm_80")), "{names:?}");
     }
     assert_eq!(names.len(), 6);
+}
+
+/// Every combination of a table but those that are left out, by whatever form the values have.
+#[test]
+fn combinations_can_be_left_out() {
+    let folder = project(&["mandelbrot"]);
+    manifest(
+        &folder,
+        "[[permute]]\nkernels = \"k/mandelbrot.json\"\ndefine = { 2 = [\"1.0\", 2.5], 3 = [7, \"8\"] }\nexclude = [{ 2 = 2.5, 3 = 8 }]\n",
+    );
+    assert_eq!(bake(&folder, "").counts(), [6, 0, 0, 0]);
+    let all = labels(&archive(&folder, "out.luisa"));
+    let ptx: Vec<&str> =
+        all.iter().filter_map(|label| label.strip_suffix(" for ptx:sm_80")).collect();
+    assert_eq!(ptx, ["mandelbrot[2=1.0,3=7]", "mandelbrot[2=1.0,3=8]", "mandelbrot[2=2.5,3=7]"]);
 }
 
 #[test]
@@ -290,39 +292,6 @@ fn shards_are_parts_of_the_whole() {
     for wrong in ["0/3", "4/3", "1", "a/b"] {
         assert_eq!(bake(&folder, &format!("--shard {wrong}")).outcome.code, Some(2), "{wrong}");
     }
-}
-
-/// The build file of Ninja makes the archive that a bake makes.
-#[test]
-fn ninja_does_what_a_bake_does() {
-    let folder = project(&KERNELS[..2]);
-    let more = "options = { opt-level = 1, bounds = \"clamp\" }\n[[permute]]\nkernels = \"k/saxpy.json\"\ndefine = { 2 = [\"1.0\", \"2.0\"] }\n";
-    manifest(&folder, more);
-    assert_eq!(bake(&folder, "--cache off").outcome.code, Some(0));
-    assert_eq!(bake(&folder, "--emit ninja").outcome.code, Some(0));
-    let wanted = folder.read("out.luisa");
-    std::fs::remove_file(folder.path().join("out.luisa")).expect("it is there");
-    let text = String::from_utf8(folder.read("build.ninja")).expect("text");
-    // What Ninja would do, by hand: it is not everywhere.
-    let (mut parts, mut part) = (Vec::new(), (String::new(), String::new(), String::new()));
-    for line in text.lines().map(str::trim_start) {
-        if let Some((out, input)) =
-            line.strip_prefix("build ").and_then(|l| l.split_once(": compile "))
-        {
-            part = (out.to_owned(), input.to_owned(), String::new());
-        } else if let Some(target) = line.strip_prefix("target = ") {
-            part.2 = target.to_owned();
-        } else if let Some(flags) = line.strip_prefix("flags = ") {
-            std::fs::create_dir_all(folder.path().join("out.parts")).expect("a folder");
-            let line = format!("compile {} --target {} {flags} -o {}", part.1, part.2, part.0);
-            luisac(folder.path(), line.split_whitespace()).ok();
-            parts.push(part.0.clone());
-        }
-    }
-    assert_eq!(parts.len(), 6);
-    folder.write("list", parts.join("\n"));
-    luisac(folder.path(), ["pack", "-o", "out.luisa", "@list"]).ok();
-    assert_eq!(folder.read("out.luisa"), wanted);
 }
 
 /// The same bytes from every number of threads, in every folder, in every order.

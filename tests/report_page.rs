@@ -64,6 +64,20 @@ fn a_page_opens_and_answers_to_clicks_and_keys() {
     browser.press("n");
     assert_eq!(count(&mut browser, "#left .row.at, #right .row.at"), 2);
 
+    // By keys alone: folds open, values light up, the ends of the list.
+    let folds = count(&mut browser, "#left .row.folded");
+    browser.press("o");
+    assert!(folds == 0 || count(&mut browser, "#left .row.folded") < folds, "{folds} folds");
+    browser.press("v");
+    assert!(count(&mut browser, ".v.pin") >= 1);
+    browser.press("\u{e00c}");
+    let selected = "return document.querySelector('[aria-selected=true].pass').id";
+    browser.press("\u{e010}");
+    let last = text(&mut browser, selected);
+    browser.press("j");
+    assert_eq!(text(&mut browser, selected), last);
+    browser.run(&format!("choose(Number({after:?}.split('-')[1]))"));
+
     // A value that is clicked lights up wherever it stands.
     browser.click("#right .row .v[data-key*='%']");
     assert!(count(&mut browser, ".v.pin") > 1);
@@ -85,6 +99,11 @@ fn a_page_opens_and_answers_to_clicks_and_keys() {
          emitted.lists.text.reveal(i); emitted.light('text', i);",
     );
     assert!(count(&mut browser, "#text .row.lit") > 0);
+    assert!(count(&mut browser, "#source .row.lit") == 1);
+    // From line to line by a key.
+    let line = browser.run("return emitted.line").as_i64();
+    browser.press("n");
+    assert_ne!(browser.run("return emitted.line").as_i64(), line);
     assert!(count(&mut browser, "#source .row.lit") == 1);
     assert_eq!(browser.run("return performance.getEntriesByType('resource').length"), 0);
     assert_eq!(browser.errors(), Vec::<String>::new());

@@ -18,7 +18,7 @@ mod pixel;
 mod write;
 
 pub use abi::{ArgumentShape, BindlessRecord, BlockConfig, ImageView, LogLayout, ParamLayout};
-pub use archive::{Archive, ArchiveError, ArchiveWriter, DeviceProfile, Variant};
+pub use archive::{Archive, ArchiveError, ArchiveWriter, DeviceProfile, PackedArchive, Variant};
 pub use bindings::{Bindings, Slot, SlotKind};
 pub use layout::{DataLayout, LayoutError, Scalar, TypeId, TypeKind};
 pub use metadata::{Metadata, MetadataError};

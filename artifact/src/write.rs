@@ -50,11 +50,19 @@ impl WriteError {
 /// # Errors
 /// [`WriteError`] with the system's reason.
 pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), WriteError> {
-    let path = path.as_ref();
-    write(path, bytes).map_err(|source| WriteError { path: path.to_owned(), source })
+    write_whole_with(path, &|file| file.write_all(bytes))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// As [`write_whole`], with the content from a function.
+pub(crate) fn write_whole_with(
+    path: impl AsRef<Path>,
+    content: &dyn Fn(&mut File) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    write(path, content).map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+fn write(path: &Path, content: &dyn Fn(&mut File) -> io::Result<()>) -> io::Result<()> {
     let old = match fs::metadata(path) {
         Ok(m) => Some(m),
         Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -66,7 +74,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         }
         // A redirected `/dev/stdout` is a regular file to `metadata`, yet belongs to whoever opened it.
         if !m.is_file() || path.starts_with("/dev") || path.starts_with("/proc") {
-            return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+            return content(&mut OpenOptions::new().write(true).open(path)?);
         }
     }
     let target = match &old {
@@ -74,8 +82,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         None => path.to_owned(),
     };
     let (mut file, temporary) = create_beside(&target)?;
-    let done = file
-        .write_all(bytes)
+    let done = content(&mut file)
         .and_then(|()| match &old {
             Some(m) => file.set_permissions(m.permissions()),
             None => Ok(()),

@@ -49,7 +49,11 @@ fn sample(entries: &[Entry]) -> Vec<u8> {
         let defines = defines.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
         writer.add(&metadata(kernel, target), defines, code.as_bytes().to_vec());
     }
-    writer.finish().unwrap()
+    let packed = writer.finish().unwrap();
+    let bytes = packed.to_bytes();
+    assert_eq!(packed.size(), bytes.len());
+    assert!(packed.is_indexed_as(&bytes) && !packed.is_indexed_as(&bytes[1..]));
+    bytes
 }
 
 /// All that an archive shows, or the error that reading gave.
@@ -118,7 +122,7 @@ fn two_kernels_of_one_name_clash() {
     let mut writer = ArchiveWriter::new("");
     writer.add(&metadata("a", "ptx:sm_80"), vec![], vec![1]);
     writer.add(&metadata("a", "ptx:sm_80"), vec![], vec![2]);
-    let error = writer.finish().unwrap_err();
+    let error = writer.finish().err().unwrap();
     assert_eq!((error.code(), error.to_string().contains("`a for ptx:sm_80`")), ("L1034", true));
 }
 

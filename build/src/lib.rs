@@ -8,4 +8,4 @@
 //! }
 //! ```
 
-pub use luisac::{BoundsMode, Build, BuildError, BuildOptions, MathMode, OptLevel};
+pub use luisac::{BoundsMode, Build, BuildError, BuildOptions, LintLevel, MathMode, OptLevel};

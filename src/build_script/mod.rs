@@ -15,13 +15,14 @@ mod error;
 
 use crate::codes;
 use crate::driver::bake::manifest::{self, Manifest};
-use crate::driver::bake::plan::{Plan, Recipe, plan};
+use crate::driver::bake::plan::{Forms, Plan, Recipe, plan};
 use crate::driver::bake::{Event, How, bake};
 use crate::driver::cache::Cache;
 use crate::driver::compile::{TargetChoice, pipeline_for};
 use crate::driver::options::CodeOptions;
 use luisac_artifact::{Archive, write_whole};
 use luisac_ast::diagnostic::Diagnostic;
+use luisac_ast::lint::Levels;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex};
 pub use crate::driver::options::CodeOptions as BuildOptions;
 pub use error::BuildError;
 pub use luisac_artifact::metadata::{BoundsMode, MathMode};
+pub use luisac_ast::lint::Level as LintLevel;
 pub use luisac_targets::OptLevel;
 
 /// What a build script wants compiled.
@@ -42,6 +44,7 @@ pub struct Build {
     manifest: Option<PathBuf>,
     options: CodeOptions,
     permutations: Vec<(PathBuf, Vec<(String, String)>)>,
+    lints: Vec<(String, LintLevel)>,
     out: Option<PathBuf>,
 }
 
@@ -112,6 +115,20 @@ impl Build {
     #[must_use]
     pub fn bounds(mut self, bounds: BoundsMode) -> Build {
         self.options.bounds = bounds;
+        self
+    }
+
+    /// Line information, in terms of pseudo-code that is written beside the archive.
+    #[must_use]
+    pub fn debug_info(mut self, wanted: bool) -> Build {
+        self.options.debug_info = wanted;
+        self
+    }
+
+    /// What becomes of a warning: of a lint by name, a group, `warnings` or `all`. Later calls win.
+    #[must_use]
+    pub fn lint(mut self, name: impl Into<String>, level: LintLevel) -> Build {
+        self.lints.push((name.into(), level));
         self
     }
 
@@ -215,12 +232,24 @@ impl Build {
         let recipe = Recipe {
             files,
             folder: Path::new(""),
-            targets: &targets,
             libraries: &self.libraries,
+            levels: self.levels()?,
             output: &output,
         };
-        let archive = recipe.plan(&|file| self.options_of(file), None)?;
+        let forms = |file: &Path| Forms::new(&self.options_of(file), &targets);
+        let archive = recipe.plan(&forms, None)?;
         Ok(Plan { archives: vec![archive], others: self.libraries.clone() })
+    }
+
+    fn levels(&self) -> Result<Levels, BuildError> {
+        let mut levels = Levels::default();
+        for (word, level) in &self.lints {
+            levels.set(word, *level).map_err(|unknown| {
+                let help = "`luisac explain lints` lists them";
+                error(codes::UNKNOWN_LINT, &unknown.to_string(), help)
+            })?;
+        }
+        Ok(levels)
     }
 
     fn options_of(&self, file: &Path) -> Vec<Arc<CodeOptions>> {

@@ -39,6 +39,7 @@ pub fn code_options(flags: &options::CodeOptions) -> Result<CodeOptions, Diagnos
         block: flags.block,
         defines,
         fuel: flags.fuel,
+        verify_each: flags.verify_each,
         dxc: flags.dxc.clone(),
     })
 }

@@ -14,6 +14,7 @@ use luisac::driver::cache::Cache;
 use luisac::driver::compile::{self, TargetChoice, Watch};
 use luisac::driver::input::{self, Input};
 use luisac::driver::job::{self, Key};
+use luisac::driver::names;
 use luisac::driver::options::CodeOptions;
 use luisac::driver::program::{self, ReadOptions};
 use luisac_artifact::{ArchiveWriter, Metadata};
@@ -187,7 +188,7 @@ impl Job<'_> {
         }
         let names = [&self.command.input.entry[..], &self.command.input.callable[..]].concat();
         let (text, lines) = program.pseudo_code_with_lines(&names)?;
-        let name = format!("{}.ast", file_name(&input.stem));
+        let name = names::pseudo_code(&input.stem);
         Ok((Output { name, kind: Kind::Extra, bytes: text.into_bytes() }, lines))
     }
 
@@ -274,8 +275,8 @@ impl Job<'_> {
             let made = compile::emit_function(&module, callable, choice, &emit)?;
             self.function(made, &stem, choice, outputs);
         }
-        if let Some(bytes) = entry.finish().ok().filter(|_| self.is_cached(&key)) {
-            self.cache.put(&key, &bytes, &|d| self.messages.show(&d, None));
+        if let Some(packed) = entry.finish().ok().filter(|_| self.is_cached(&key)) {
+            self.cache.put(&key, &packed.to_bytes(), &|d| self.messages.show(&d, None));
         }
         Ok(())
     }
@@ -289,7 +290,8 @@ impl Job<'_> {
             || code.print_after.is_some()
             || code.report.is_some()
             || code.repro.is_some();
-        *key != Key::default() && command.emit.is_empty() && !looks
+        // The pseudo-code is a file too, and no entry holds it.
+        *key != Key::default() && command.emit.is_empty() && !looks && !self.options.debug_info
     }
 
     /// The artifacts of an input, if the cache holds them for every target.
@@ -331,8 +333,7 @@ impl Job<'_> {
         if !self.read.callables.is_empty() {
             return Key::default();
         }
-        if self.options.debug_info || self.options.defines.iter().any(|(_, v)| v.ends_with(".npy"))
-        {
+        if self.options.defines.iter().any(|(_, v)| v.ends_with(".npy")) {
             return Key::default();
         }
         let libraries: Vec<_> =
@@ -342,8 +343,9 @@ impl Job<'_> {
             input: blake3::hash(input.bytes()),
             libraries: &libraries,
             entries: &self.command.input.entry,
+            levels: &self.read.levels,
         };
-        job::key(&sources, self.options, choice)
+        job::key(&sources, &job::way(self.options, choice))
     }
 
     /// What a report shows beside the code: the kernel as pseudo-code, and what the target makes of it with line information. What cannot be shown is left
@@ -474,8 +476,8 @@ impl Job<'_> {
             }
         }
         if !writer.is_empty() {
-            let bytes = writer.finish().map_err(|e| fail(archive_error(&e)))?;
-            output::write(path, &bytes).map_err(fail)?;
+            let packed = writer.finish().map_err(|e| fail(archive_error(&e)))?;
+            output::write_archive(path, &packed).map_err(fail)?;
         }
         self.write_dep_file(files, &written)
     }

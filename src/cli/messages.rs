@@ -1,12 +1,16 @@
 //! Diagnostics on standard error, and how a command ends.
 
 use super::options::{Color, Global, MessageFormat};
+use super::output;
 use luisac::codes;
 use luisac::driver::input::Input;
 use luisac::driver::render::{SourceText, json_line, picture};
+use luisac::driver::sarif::Log;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics, remedy};
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a command did not do its work; the messages are out already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct Messages {
     color: bool,
     quiet: bool,
     verbose: bool,
+    /// What was told, for the file that it goes to at the end.
+    sarif: Option<(PathBuf, Mutex<Log>)>,
 }
 
 impl Messages {
@@ -59,22 +65,18 @@ impl Messages {
             color,
             quiet: global.quiet,
             verbose: global.verbose > 0,
+            sarif: global.sarif.clone().map(|path| (path, Mutex::default())),
         }
     }
 
     /// Shows one diagnostic; warnings only if the user wants to hear.
     pub fn show(&self, diagnostic: &Diagnostic, input: Option<&Input>) {
+        self.record(diagnostic, input);
         if self.quiet && !diagnostic.is_error() {
             return;
         }
         let source = input.map(|i| SourceText { name: &i.name, bytes: i.bytes() });
-        // What to do is said always.
-        let diagnostic = &match diagnostic.help {
-            Some(_) => diagnostic.clone(),
-            None => {
-                Diagnostic { help: remedy(&codes::tables(), diagnostic.code), ..diagnostic.clone() }
-            }
-        };
+        let diagnostic = &helpful(diagnostic);
         let text = match self.format {
             MessageFormat::Human => picture(diagnostic, source, self.color),
             MessageFormat::Json => json_line(diagnostic, source),
@@ -128,6 +130,24 @@ impl Messages {
         }
     }
 
+    /// Puts a diagnostic into the log without showing it.
+    pub fn record(&self, diagnostic: &Diagnostic, input: Option<&Input>) {
+        if let Some((_, log)) = &self.sarif {
+            let source = input.map(|i| SourceText { name: &i.name, bytes: i.bytes() });
+            log.lock().unwrap_or_else(PoisonError::into_inner).add(&helpful(diagnostic), source);
+        }
+    }
+
+    /// Writes the log, where one was asked for.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish(&self) -> Result<(), Failure> {
+        let Some((path, log)) = &self.sarif else { return Ok(()) };
+        let document = log.lock().unwrap_or_else(PoisonError::into_inner).document();
+        output::write(path, format!("{document:#}\n").as_bytes()).map_err(|d| self.fail(d, None))
+    }
+
     /// An error in one line, for people.
     pub fn line(&self, line: &str) {
         let _ = writeln!(std::io::stderr(), "{line}");
@@ -145,6 +165,12 @@ impl Messages {
             let _ = writeln!(std::io::stderr(), "{}", line.as_ref());
         }
     }
+}
+
+/// The diagnostic with what to do, which is said always.
+fn helpful(diagnostic: &Diagnostic) -> Diagnostic {
+    let help = diagnostic.help.clone().or_else(|| remedy(&codes::tables(), diagnostic.code));
+    Diagnostic { help, ..diagnostic.clone() }
 }
 
 /// Writes to standard output. A reader that went away is no error of ours.

@@ -32,7 +32,10 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let messages = Messages::new(&cli.global);
-    match dispatch(&cli.command, &messages) {
+    let done = dispatch(&cli.command, &messages);
+    let logged = messages.finish();
+    // What went wrong before outweighs a log that could not be written.
+    match done.and(logged) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.into(),
     }

@@ -21,6 +21,9 @@ pub struct Global {
     /// Form of diagnostics on standard error.
     #[arg(long, global = true, value_enum, default_value_t = MessageFormat::Human)]
     pub message_format: MessageFormat,
+    /// Write diagnostics to this file too, as a SARIF 2.1.0 log for code hosts and editors.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
     /// When to use colour. NO_COLOR is respected.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
@@ -323,6 +326,8 @@ pub struct BakeCommand {
     /// Where compiled kernels are kept: a folder, the address of a remote store, or `off`.
     #[arg(long, value_name = "DIR|URL|off")]
     pub cache: Option<String>,
+    #[command(flatten)]
+    pub lints: LintFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

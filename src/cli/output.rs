@@ -2,26 +2,30 @@
 
 use super::messages::print;
 use luisac::codes;
-use luisac_artifact::{ArchiveError, write_whole};
+pub use luisac::driver::names::file_name;
+use luisac_artifact::{ArchiveError, PackedArchive, write_whole};
 use luisac_ast::diagnostic::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
+fn cannot(path: &Path, why: impl std::fmt::Display) -> Diagnostic {
+    let message = format!("cannot write `{}`: {why}", path.display());
+    Diagnostic::error(codes::CANNOT_WRITE, message)
+}
+
 /// Writes a file whole or not at all; `-` is standard output.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-    let cannot = |e: String, help: Option<&str>| {
-        let diagnostic = Diagnostic::error(
-            codes::CANNOT_WRITE,
-            format!("cannot write `{}`: {e}", path.display()),
-        );
-        match help {
-            Some(help) => diagnostic.with_help(help),
-            None => diagnostic,
-        }
-    };
     if path == Path::new("-") {
-        return print(bytes).map_err(|e| cannot(e.to_string(), None));
+        return print(bytes).map_err(|e| cannot(path, e));
     }
-    write_whole(path, bytes).map_err(|e| cannot(e.source.to_string(), Some(e.help())))
+    write_whole(path, bytes).map_err(|e| cannot(path, &e.source).with_help(e.help()))
+}
+
+/// As [`write`], an archive.
+pub fn write_archive(path: &Path, archive: &PackedArchive) -> Result<(), Diagnostic> {
+    if path == Path::new("-") {
+        return write(path, &archive.to_bytes());
+    }
+    archive.write(path).map_err(|e| cannot(path, &e.source).with_help(e.help()))
 }
 
 /// A path as make reads it.
@@ -77,30 +81,5 @@ impl Destination {
             Destination::File(path) => path.clone(),
             Destination::Folder(folder) => folder.join(name),
         }
-    }
-}
-
-/// A kernel's name as part of a file name: what a file system or shell may trip over becomes `_`; long names are cut.
-pub fn file_name(kernel: &str) -> String {
-    let clean =
-        |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+') { c } else { '_' };
-    let name: String = kernel.chars().map(clean).take(100).collect();
-    match name.trim_start_matches('.') {
-        "" => "kernel".into(),
-        trimmed => trimmed.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::file_name;
-
-    #[test]
-    fn names_are_safe() {
-        assert_eq!(file_name("blur"), "blur");
-        assert_eq!(file_name("../../etc/passwd"), "_.._etc_passwd");
-        assert_eq!(file_name("..."), "kernel");
-        assert_eq!(file_name("a b\n\"c\""), "a_b__c_");
-        assert_eq!(file_name(&"x".repeat(70000)).len(), 100);
     }
 }

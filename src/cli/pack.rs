@@ -15,15 +15,23 @@ pub fn run(command: &PackCommand, messages: &Messages) -> Result<(), Failure> {
 }
 
 fn join(command: &PackCommand) -> Result<(), Diagnostic> {
+    let open = |path: &PathBuf| Archive::open(path).map_err(|e| archive_error(&e));
+    let archives: Vec<Archive> =
+        parts(&command.parts)?.iter().map(open).collect::<Result<_, _>>()?;
     let mut writer = ArchiveWriter::new(VERSION);
-    for path in parts(&command.parts)? {
-        let archive = Archive::open(&path).map_err(|e| archive_error(&e))?;
-        for variant in archive.variants() {
-            writer.copy(&variant).map_err(|e| archive_error(&e))?;
-        }
+    for variant in archives.iter().flat_map(Archive::variants) {
+        writer.copy(&variant).map_err(|e| archive_error(&e))?;
     }
-    let bytes = writer.finish().map_err(|e| archive_error(&e))?;
-    output::write(&command.output, &bytes)
+    let packed = writer.finish().map_err(|e| archive_error(&e))?;
+    output::write_archive(&command.output, &packed)
+}
+
+/// A line of a list, which Ninja quotes as for a shell if the path has spaces or the like.
+fn unquoted(line: &str) -> String {
+    match line.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(inner) => inner.replace(r"'\''", "'"),
+        None => line.to_owned(),
+    }
 }
 
 /// The files named; `@FILE` is a list of them, one a line.
@@ -38,7 +46,7 @@ fn parts(words: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
         let content = std::fs::read_to_string(list).map_err(|e| {
             Diagnostic::error(codes::UNREADABLE, format!("cannot read `{list}`: {e}"))
         })?;
-        all.extend(content.lines().filter(|line| !line.is_empty()).map(PathBuf::from));
+        all.extend(content.lines().filter(|line| !line.is_empty()).map(|l| unquoted(l).into()));
     }
     Ok(all)
 }

@@ -24,7 +24,11 @@ pub fn read_options(
     Ok(ReadOptions { levels, libraries, callables: callables.to_vec() })
 }
 
-fn levels(flags: &options::LintFlags) -> Result<Levels, Diagnostic> {
+/// The levels that these flags give.
+///
+/// # Errors
+/// A word that names no lint.
+pub fn levels(flags: &options::LintFlags) -> Result<Levels, Diagnostic> {
     let mut levels = Levels::default();
     for (level, word) in &flags.0 {
         levels.set(word, *level).map_err(|unknown| {

@@ -18,6 +18,8 @@ pub struct CodeOptions {
     /// Uniform arguments made constant: position or name, and value.
     pub defines: Vec<(String, String)>,
     pub fuel: Option<u64>,
+    /// Verify the module after every pass.
+    pub verify_each: bool,
     /// The library of DXC, instead of the one that is found.
     pub dxc: Option<PathBuf>,
 }
@@ -33,6 +35,7 @@ impl Default for CodeOptions {
             block: None,
             defines: Vec::new(),
             fuel: None,
+            verify_each: false,
             dxc: None,
         }
     }
@@ -51,8 +54,8 @@ impl CodeOptions {
 
     /// BLAKE3 of all that the code depends on beside the input, 64 hexadecimal digits.
     pub fn hash(&self, target: &str) -> String {
-        // Where a tool lies is no part of what is made.
-        let plain = CodeOptions { dxc: None, ..self.clone() };
+        // Where a tool lies and who looks on is no part of what is made.
+        let plain = CodeOptions { dxc: None, verify_each: false, ..self.clone() };
         let text = format!("{} {target} {plain:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }

@@ -19,7 +19,7 @@ pub struct SourceText<'a> {
 
 impl SourceText<'_> {
     /// Whether there are no lines that could be shown.
-    fn is_binary(&self) -> bool {
+    pub(super) fn is_binary(&self) -> bool {
         let head = &self.bytes[..self.bytes.len().min(512)];
         json::detect(self.bytes) == json::InputKind::BinaryLibrary || head.contains(&0)
     }
@@ -72,7 +72,8 @@ pub fn json_line(diagnostic: &Diagnostic, source: Option<SourceText>) -> String 
     .to_string()
 }
 
-fn place(diagnostic: &Diagnostic, source: SourceText) -> Option<std::ops::Range<usize>> {
+/// The bytes that a diagnostic is about.
+pub(super) fn place(diagnostic: &Diagnostic, source: SourceText) -> Option<std::ops::Range<usize>> {
     let length = source.bytes.len();
     match (diagnostic.offset, &diagnostic.pointer) {
         (Some(offset), _) => {
@@ -85,7 +86,7 @@ fn place(diagnostic: &Diagnostic, source: SourceText) -> Option<std::ops::Range<
 }
 
 /// Line and column, from 1; the column counts bytes.
-fn line_and_column(bytes: &[u8], offset: usize) -> (usize, usize) {
+pub(super) fn line_and_column(bytes: &[u8], offset: usize) -> (usize, usize) {
     let before = &bytes[..offset.min(bytes.len())];
     let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
     let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);

@@ -15,7 +15,7 @@ use memmap2::Mmap;
 pub use device::DeviceProfile;
 pub use error::ArchiveError;
 pub use format::VERSION as ARCHIVE_VERSION;
-pub use writer::ArchiveWriter;
+pub use writer::{ArchiveWriter, PackedArchive};
 
 use crate::Metadata;
 use error::damaged;

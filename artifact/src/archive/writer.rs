@@ -1,29 +1,41 @@
 //! Making an archive.
 
-use std::collections::HashMap;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    io::{self, Write},
+    path::Path,
+};
 
 use super::{
     Variant,
     error::ArchiveError,
     format::{self, ALIGN, Blob, HEADER, Index, Key, Record},
 };
-use crate::Metadata;
+use crate::{
+    Metadata,
+    write::{WriteError, write_whole_with},
+};
 
-/// Collects kernels. The bytes depend on what was added, not on the order.
-pub struct ArchiveWriter {
+/// Collects kernels. The bytes depend on what was added, not on the order. What is taken over from other archives is not copied in
+/// memory.
+pub struct ArchiveWriter<'a> {
     compiler: String,
-    entries: Vec<Entry>,
+    entries: Vec<Entry<'a>>,
 }
 
-struct Entry {
+/// A kernel. The checksums of its record are right, the offsets are not there yet.
+struct Entry<'a> {
     record: Record,
-    code: Vec<u8>,
-    metadata: Vec<u8>,
+    code: Cow<'a, [u8]>,
+    metadata: Cow<'a, [u8]>,
 }
 
-const NOWHERE: Blob = Blob { offset: 0, len: 0, sum: 0 };
+fn nowhere(content: &[u8]) -> Blob {
+    Blob { offset: 0, len: content.len() as u64, sum: format::checksum(content) }
+}
 
-impl ArchiveWriter {
+impl<'a> ArchiveWriter<'a> {
     /// An archive that says it comes from this version of the compiler.
     #[must_use]
     pub fn new(compiler: impl Into<String>) -> Self {
@@ -44,26 +56,26 @@ impl ArchiveWriter {
         code: Vec<u8>,
     ) {
         defines.sort();
+        // Strings and numbers under string keys: nothing that JSON cannot hold.
+        let text = serde_json::to_vec(metadata).unwrap_or_default();
         let record = Record {
             kernel: metadata.kernel.clone(),
             defines,
             target: metadata.target.clone(),
             features: metadata.features.clone(),
             key,
-            code: NOWHERE,
-            metadata: NOWHERE,
+            code: nowhere(&code),
+            metadata: nowhere(&text),
         };
-        // Strings and numbers under string keys: nothing that JSON cannot hold.
-        let metadata = serde_json::to_vec(metadata).unwrap_or_default();
-        self.entries.push(Entry { record, code, metadata });
+        self.entries.push(Entry { record, code: code.into(), metadata: text.into() });
     }
 
     /// Takes a kernel over from another archive.
     ///
     /// # Errors
     /// [`ArchiveError::Damaged`] if its bytes do not fit their checksums.
-    pub fn copy(&mut self, variant: &Variant) -> Result<(), ArchiveError> {
-        let (code, metadata) = (variant.code()?.to_vec(), variant.raw_metadata()?.to_vec());
+    pub fn copy(&mut self, variant: &Variant<'a>) -> Result<(), ArchiveError> {
+        let (code, metadata) = (variant.code()?.into(), variant.raw_metadata()?.into());
         self.entries.push(Entry { record: variant.record.clone(), code, metadata });
         Ok(())
     }
@@ -80,51 +92,113 @@ impl ArchiveWriter {
         self.entries.is_empty()
     }
 
-    /// The bytes of the archive. What is the same in several kernels is held once.
+    /// Puts the archive together. What is the same in several kernels is held once.
     ///
     /// # Errors
     /// [`ArchiveError::Clash`] and [`ArchiveError::TooLarge`].
-    pub fn finish(mut self) -> Result<Vec<u8>, ArchiveError> {
+    pub fn finish(mut self) -> Result<PackedArchive<'a>, ArchiveError> {
         self.entries.sort_by(|a, b| a.record.key().cmp(&b.record.key()));
         for pair in self.entries.windows(2) {
             if pair[0].record.key() == pair[1].record.key() {
                 return Err(ArchiveError::Clash(super::label(&pair[0].record)));
             }
         }
-        let mut blobs = Blobs { bytes: vec![0; HEADER], known: HashMap::new() };
+        let mut blobs = Blobs { end: HEADER, parts: Vec::new(), known: HashMap::new() };
         let mut records = Vec::with_capacity(self.entries.len());
-        for entry in self.entries {
-            let (code, metadata) = (blobs.add(&entry.code), blobs.add(&entry.metadata));
-            records.push(Record { code, metadata, ..entry.record });
+        for Entry { record, code, metadata } in self.entries {
+            let code = blobs.add(code, record.code.sum);
+            let metadata = blobs.add(metadata, record.metadata.sum);
+            records.push(Record { code, metadata, ..record });
         }
         let index = format::encode(&Index { compiler: self.compiler, records })?;
-        let mut bytes = blobs.bytes;
-        bytes.extend(&index);
-        let header = format::header(bytes.len(), &index);
-        bytes[..HEADER].copy_from_slice(&header);
-        Ok(bytes)
+        let bytes = blobs.end + index.len();
+        Ok(PackedArchive {
+            header: format::header(bytes, &index),
+            parts: blobs.parts,
+            index,
+            bytes,
+        })
     }
 }
 
-struct Blobs {
-    bytes: Vec<u8>,
-    /// By checksum; compared before they are shared.
-    known: HashMap<u64, Blob>,
+/// An archive that is not one piece of memory yet.
+pub struct PackedArchive<'a> {
+    header: [u8; HEADER],
+    /// The blobs in their order, each after zeros up to a multiple of [`ALIGN`].
+    parts: Vec<Cow<'a, [u8]>>,
+    index: Vec<u8>,
+    bytes: usize,
 }
 
-impl Blobs {
-    fn add(&mut self, content: &[u8]) -> Blob {
-        let sum = format::checksum(content);
-        if let Some(blob) = self.known.get(&sum) {
-            let start = blob.offset as usize;
-            if self.bytes.get(start..start + blob.len as usize) == Some(content) {
-                return *blob;
-            }
+impl PackedArchive<'_> {
+    /// Bytes of the archive.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes
+    }
+
+    /// The archive in memory.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes);
+        // Memory takes what it is given.
+        let _ = self.write_to(&mut bytes);
+        bytes
+    }
+
+    /// Whether the archive would be these bytes. The blobs are not compared: the index, which is, holds their checksums. So the answer
+    /// is right of an archive whose blobs were checked.
+    #[must_use]
+    pub fn is_indexed_as(&self, bytes: &[u8]) -> bool {
+        bytes.len() == self.bytes && bytes.starts_with(&self.header) && bytes.ends_with(&self.index)
+    }
+
+    /// Writes a file, as [`write_whole`](crate::write_whole) does.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
+        write_whole_with(path, &|file| {
+            // Most blobs are small, and a call of the system for each takes longer than the copy.
+            let mut file = io::BufWriter::with_capacity(1 << 20, file);
+            self.write_to(&mut file)?;
+            file.flush()
+        })
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        const ZEROS: [u8; ALIGN] = [0; ALIGN];
+        out.write_all(&self.header)?;
+        let mut end = HEADER;
+        for part in &self.parts {
+            out.write_all(&ZEROS[..end.next_multiple_of(ALIGN) - end])?;
+            out.write_all(part)?;
+            end = end.next_multiple_of(ALIGN) + part.len();
         }
-        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGN), 0);
-        let blob = Blob { offset: self.bytes.len() as u64, len: content.len() as u64, sum };
-        self.bytes.extend(content);
-        self.known.insert(sum, blob);
+        out.write_all(&self.index)
+    }
+}
+
+struct Blobs<'a> {
+    /// Bytes up to here.
+    end: usize,
+    parts: Vec<Cow<'a, [u8]>>,
+    /// By checksum, with the position among the parts; contents are compared before they are shared.
+    known: HashMap<u64, (Blob, usize)>,
+}
+
+impl<'a> Blobs<'a> {
+    fn add(&mut self, content: Cow<'a, [u8]>, sum: u64) -> Blob {
+        if let Some((blob, part)) = self.known.get(&sum)
+            && self.parts[*part] == content
+        {
+            return *blob;
+        }
+        let offset = self.end.next_multiple_of(ALIGN);
+        let blob = Blob { offset: offset as u64, len: content.len() as u64, sum };
+        self.end = offset + content.len();
+        self.known.insert(sum, (blob, self.parts.len()));
+        self.parts.push(content);
         blob
     }
 }

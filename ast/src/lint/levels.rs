@@ -83,6 +83,25 @@ impl Levels {
         if known { Ok(()) } else { Err(UnknownLint(word.to_owned())) }
     }
 
+    /// What is an error: lints by name, and `warnings` for warnings that no lint gives.
+    pub fn denied(&self) -> impl Iterator<Item = &'static str> {
+        let lints = LINTS.iter().zip(&self.of).filter(|(_, level)| **level == Level::Deny);
+        let others = (self.others == Level::Deny).then_some("warnings");
+        lints.map(|(lint, _)| lint.name).chain(others)
+    }
+
+    /// Flags that give these levels, in this order, where nothing was set before.
+    pub fn flags(&self) -> Vec<(Level, &'static str)> {
+        // Only `all` and `warnings` reach the others, and `all` does so from every level.
+        let others = (self.others != Level::Warn).then_some((self.others, "all"));
+        let is_needed = |lint: &super::Lint, level: Level| match others {
+            Some((all, _)) => level != all,
+            None => level != lint.default,
+        };
+        let lints = LINTS.iter().zip(&self.of).filter(|(lint, level)| is_needed(lint, **level));
+        others.into_iter().chain(lints.map(|(lint, level)| (*level, lint.name))).collect()
+    }
+
     /// The level of a diagnostic that is a warning.
     pub fn of(&self, warning: &Diagnostic) -> Level {
         let place = LINTS.iter().position(|lint| lint.code == warning.code);

@@ -7,6 +7,7 @@ mod watch;
 use super::messages::{Failure, Messages};
 use super::options::{BakeCommand, BakeEmit};
 use super::output::{self, make_escape};
+use super::read::levels;
 use luisac::codes;
 use luisac::driver::bake::manifest::{self, Manifest};
 use luisac::driver::bake::plan::{Plan, PlanError, Shard, plan};
@@ -49,6 +50,7 @@ impl<'a> Asked<'a> {
     fn new(command: &'a BakeCommand, messages: &'a Messages) -> Result<Self, Failure> {
         let fail = |d: Diagnostic| messages.fail(d, None);
         let cache = Cache::parse(command.cache.as_deref()).map_err(fail)?;
+        levels(&command.lints).map_err(fail)?;
         let mut limits = HashMap::new();
         for word in &command.target_jobs {
             let (target, count) = target_jobs(word).map_err(fail)?;
@@ -65,8 +67,9 @@ impl<'a> Asked<'a> {
 
     /// Reads the manifest and plans. What is wrong is told with its place in the manifest.
     fn plan(&self) -> Result<(Manifest, Plan), Failure> {
-        let manifest = manifest::read(&self.command.path)
+        let mut manifest = manifest::read(&self.command.path)
             .map_err(|(d, file)| self.messages.fail_in_file(&d, file.as_ref()))?;
+        self.set_levels(&mut manifest);
         let plan = plan(&manifest, self.command.shard).map_err(|e: PlanError| {
             self.messages
                 .fail_in_file(&e.diagnostic, Some(&manifest.file).filter(|_| e.in_manifest))
@@ -81,8 +84,19 @@ impl<'a> Asked<'a> {
 
     /// As [`Asked::plan`], if nothing is wrong; says nothing.
     fn plan_quietly(&self) -> Option<Plan> {
-        let manifest = manifest::read(&self.command.path).ok()?;
+        let mut manifest = manifest::read(&self.command.path).ok()?;
+        self.set_levels(&mut manifest);
         plan(&manifest, self.command.shard).ok()
+    }
+
+    /// What the flags say of warnings outweighs the manifest.
+    fn set_levels(&self, manifest: &mut Manifest) {
+        for archive in &mut manifest.archives {
+            for (level, word) in &self.command.lints.0 {
+                // That the word names something was seen before.
+                let _ = archive.levels.set(word, *level);
+            }
+        }
     }
 
     /// The folder of the manifest.
@@ -123,8 +137,8 @@ impl<'a> Asked<'a> {
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
         let mut differs = false;
         for archive in &plan.archives {
-            let (missing, more) = out_of_date(archive);
-            for job in &missing {
+            let found = out_of_date(archive);
+            for job in &found.missing {
                 let named = Named { source: &archive.sources[job.source], job };
                 self.messages.note(format!(
                     "out of date: {} for {} in {}",
@@ -133,12 +147,15 @@ impl<'a> Asked<'a> {
                     archive.output.display()
                 ));
             }
-            if more {
+            for text in &found.texts {
+                self.messages.note(format!("out of date: {} is not there", text.display()));
+            }
+            if found.more {
                 let path = archive.output.display();
                 self.messages
                     .note(format!("out of date: {path} holds kernels that are not baked any more"));
             }
-            differs |= more || !missing.is_empty();
+            differs |= !found.is_empty();
         }
         if differs { Err(Failure::Different) } else { Ok(()) }
     }
@@ -147,8 +164,7 @@ impl<'a> Asked<'a> {
     fn dry_run(&self, plan: &Plan) -> Result<(), Failure> {
         let mut lines = String::new();
         for archive in &plan.archives {
-            let (missing, _) = out_of_date(archive);
-            for job in missing {
+            for job in out_of_date(archive).missing {
                 let named = Named { source: &archive.sources[job.source], job };
                 let what = if self.cache.has(&job.key) { "from the cache" } else { "compile" };
                 let target = job.target.label();

@@ -7,7 +7,9 @@ use crate::cli::repro::quoted;
 use luisac::driver::bake::plan::{ArchivePlan, Job, Plan};
 use luisac::driver::cache::hex;
 use luisac::driver::options::CodeOptions;
+use luisac::driver::program::ReadOptions;
 use luisac_artifact::metadata::{BoundsMode, MathMode};
+use luisac_ast::lint::Level;
 use std::path::Path;
 
 /// Writes the file.
@@ -53,7 +55,7 @@ fn edges(archive: &ArchivePlan) -> String {
             "\nbuild {part}: compile {}{implicit}\n  target = {}\n  flags = {}\n",
             path_word(&source.path),
             escaped(&job.target.label()),
-            escaped(&flags(job, &libraries)),
+            escaped(&flags(job, &archive.read)),
         ));
         names.push(part);
     }
@@ -66,9 +68,19 @@ fn edges(archive: &ArchivePlan) -> String {
 }
 
 /// The options of a job as the command line takes them.
-fn flags(job: &Job, libraries: &[String]) -> String {
-    let CodeOptions { opt_level, passes, math, bounds, block, defines, fuel, dxc, debug_info: _ } =
-        &*job.options;
+fn flags(job: &Job, read: &ReadOptions) -> String {
+    let CodeOptions {
+        opt_level,
+        passes,
+        math,
+        bounds,
+        block,
+        defines,
+        fuel,
+        dxc,
+        debug_info,
+        verify_each,
+    } = &*job.options;
     let mut words = vec![format!("-O{}", *opt_level as u8), "-q".to_owned()];
     words.extend(passes.iter().map(|p| format!("--passes {}", quoted(p))));
     words.extend((*math == MathMode::Precise).then(|| "--math precise".to_owned()));
@@ -81,7 +93,11 @@ fn flags(job: &Job, libraries: &[String]) -> String {
     words.extend(defines.iter().map(|(n, v)| format!("--define {}", quoted(&format!("{n}={v}")))));
     words.extend(fuel.map(|n| format!("--fuel {n}")));
     words.extend(dxc.iter().map(|path| format!("--dxc {}", quoted(&path.to_string_lossy()))));
-    words.extend(libraries.iter().map(|l| format!("--lib {}", quoted(l))));
+    words.extend(debug_info.then(|| "-g".to_owned()));
+    words.extend(verify_each.then(|| "--verify-each".to_owned()));
+    words.extend(read.libraries.iter().map(|l| format!("--lib {}", quoted(&l.name))));
+    let flag = |(level, lint): (Level, &str)| format!("{} {lint}", level.flag());
+    words.extend(read.levels.flags().into_iter().map(flag));
     words.join(" ")
 }
 

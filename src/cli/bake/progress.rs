@@ -116,6 +116,7 @@ impl<'a> Progress<'a> {
         if first && (self.messages.is_verbose() || !self.messages.is_human()) {
             self.above(|| self.messages.show_all(diagnostics, input));
         } else if first {
+            diagnostics.0.iter().for_each(|d| self.messages.record(d, input));
             let what = diagnostics.0.iter().find(|d| d.is_error());
             let line = what.map_or_else(String::new, one_line);
             self.above(|| {

@@ -8,6 +8,7 @@ mod pack;
 pub mod plan;
 mod queue;
 mod source;
+mod texts;
 
 use super::cache::Cache;
 use super::input::Input;
@@ -18,7 +19,7 @@ use pack::Old;
 use plan::{ArchivePlan, Job, Plan};
 pub use source::Source;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -94,6 +95,7 @@ pub struct Summary {
 /// Archives that cannot be made or written.
 pub fn bake(plan: &Plan, how: &How) -> Result<Summary, Diagnostics> {
     let start = Instant::now();
+    texts::refuse_clashes(plan)?;
     let olds: Vec<Old> = plan.archives.iter().map(|archive| Old::open(&archive.output)).collect();
     let mut state = Mutex::new(Summary::default());
     let work = todo(plan, &olds, &mut state);
@@ -107,6 +109,7 @@ pub fn bake(plan: &Plan, how: &How) -> Result<Summary, Diagnostics> {
             let made: HashMap<usize, &Archive> =
                 made.iter().filter(|m| m.archive == i).map(|m| (m.job, &m.parts)).collect();
             let (bytes, written) = pack::write(archive, &olds[i], &made)?;
+            texts::write(archive, &olds[i])?;
             (how.tell)(Event::Archive { path: &archive.output, bytes, written });
             summary.bytes += bytes;
             *(if written { &mut summary.written } else { &mut summary.unchanged }) += 1;
@@ -137,6 +140,8 @@ fn kept(state: &mut Mutex<Summary>) -> usize {
 /// The jobs whose kernels are not in the archives, with their sizes.
 fn todo(plan: &Plan, olds: &[Old], state: &mut Mutex<Summary>) -> Vec<queue::Piece<Place>> {
     let mut work = Vec::new();
+    // Inputs of all archives, numbered through.
+    let mut before = 0;
     for (a, (archive, old)) in plan.archives.iter().zip(olds).enumerate() {
         for (j, job) in archive.jobs.iter().enumerate() {
             if let Ok(summary) = state.get_mut() {
@@ -150,8 +155,10 @@ fn todo(plan: &Plan, olds: &[Old], state: &mut Mutex<Summary>) -> Vec<queue::Pie
             }
             let size = source.bytes as u64;
             let kind = job.target.target.name();
-            work.push(queue::Piece { work: Place { archive: a, job: j }, size, kind });
+            let group = before + job.source;
+            work.push(queue::Piece { work: Place { archive: a, job: j }, size, kind, group });
         }
+        before += archive.sources.len();
     }
     work
 }
@@ -166,13 +173,13 @@ fn make(
         return Vec::new();
     }
     let done = Mutex::new(Vec::with_capacity(work.len()));
-    let one = |place: Place| {
+    let one = |place: Place, lowered: &dyn Fn()| {
         let archive = &plan.archives[place.archive];
         let job = &archive.jobs[place.job];
         let source = &archive.sources[job.source];
         let named = Named { source, job };
         let begin = Instant::now();
-        let result = obtain(archive, named, how);
+        let result = obtain(archive, named, how, lowered);
         source.release();
         let time = begin.elapsed();
         let Ok(mut summary) = state.lock() else { return };
@@ -193,7 +200,7 @@ fn make(
     match rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build() {
         Ok(pool) => queue::run(&pool, work, &how.limits, how.stop, &one),
         // The system gives no threads: work on this one.
-        Err(_) => work.into_iter().for_each(|piece| one(piece.work)),
+        Err(_) => work.into_iter().for_each(|piece| one(piece.work, &|| ())),
     }
     done.into_inner().unwrap_or_default()
 }
@@ -202,7 +209,13 @@ fn make(
 const STACK: usize = 16 << 20;
 
 /// The kernels of a job, from the cache or compiled, and which of both; nothing if it fails, which has been told then.
-fn obtain(archive: &ArchivePlan, named: Named, how: &How) -> Option<(Archive, bool)> {
+/// Calls `is_lowered` once the input is, whatever came of it.
+fn obtain(
+    archive: &ArchivePlan,
+    named: Named,
+    how: &How,
+    is_lowered: &dyn Fn(),
+) -> Option<(Archive, bool)> {
     let Named { source, job } = named;
     let trouble = |d: Diagnostic| (how.tell)(Event::Trouble(&d));
     if let Some(parts) = how.cache.get(&job.key, &trouble) {
@@ -212,6 +225,7 @@ fn obtain(archive: &ArchivePlan, named: Named, how: &How) -> Option<(Archive, bo
         (how.tell)(Event::Failed { job: named, diagnostics, input, first });
     };
     let (lowered, first) = source.lowered(&archive.read);
+    is_lowered();
     let lowered = match lowered {
         Ok(lowered) => lowered,
         Err(refused) => {
@@ -224,11 +238,12 @@ fn obtain(archive: &ArchivePlan, named: Named, how: &How) -> Option<(Archive, bo
         (how.tell)(Event::Warnings { input: &lowered.input, diagnostics });
     }
     let (input, module) = (&lowered.input, lowered.module.clone());
-    let made = job::compile(input, module, &lowered.kernels, &job.options, &job.target);
+    let lines = lowered.lines.clone();
+    let made = job::compile(input, module, &lowered.kernels, &job.options, &job.target, lines);
     let packed = made.and_then(|made| {
         let mut writer = ArchiveWriter::new(job::VERSION);
         job::store(&mut writer, made, &job.options, job.key);
-        let bytes = writer.finish().map_err(|e| pack::archive_error(&e))?;
+        let bytes = writer.finish().map_err(|e| pack::archive_error(&e))?.to_bytes();
         how.cache.put(&job.key, &bytes, &trouble);
         Ok(Archive::from_bytes(bytes).map_err(|e| pack::archive_error(&e))?)
     });
@@ -241,10 +256,27 @@ fn obtain(archive: &ArchivePlan, named: Named, how: &How) -> Option<(Archive, bo
     }
 }
 
-/// The jobs that an archive lacks, and whether it holds anything that no job makes.
-pub fn out_of_date(archive: &ArchivePlan) -> (Vec<&Job>, bool) {
+/// What a bake would change.
+pub struct OutOfDate<'a> {
+    /// The jobs that the archive lacks.
+    pub missing: Vec<&'a Job>,
+    /// It lacks none, and holds what no job makes.
+    pub more: bool,
+    /// Pseudo-code that is not there.
+    pub texts: Vec<PathBuf>,
+}
+
+impl OutOfDate<'_> {
+    /// Whether a bake would change nothing.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty() && !self.more && self.texts.is_empty()
+    }
+}
+
+/// What a bake would change.
+pub fn out_of_date(archive: &ArchivePlan) -> OutOfDate<'_> {
     let old = Old::open(&archive.output);
     let missing: Vec<&Job> = archive.jobs.iter().filter(|job| !old.holds(&job.key)).collect();
     let more = missing.is_empty() && !old.is_made_of(&archive.jobs);
-    (missing, more)
+    OutOfDate { missing, more, texts: texts::missing(archive) }
 }

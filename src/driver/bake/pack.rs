@@ -3,9 +3,10 @@
 use super::super::job::{self, Key};
 use super::plan::{ArchivePlan, Job};
 use crate::codes;
-use luisac_artifact::{Archive, ArchiveError, ArchiveWriter, Variant, write_whole};
+use luisac_artifact::{Archive, ArchiveError, ArchiveWriter, Variant};
 use luisac_ast::diagnostic::{Code, Diagnostic};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -20,25 +21,31 @@ pub struct Old {
     archive: Option<Archive>,
     /// Positions of the whole variants under each key.
     by_key: HashMap<Key, Vec<usize>>,
+    /// All that it holds fits its checksums.
+    is_whole: bool,
 }
 
 impl Old {
     pub fn open(path: &Path) -> Old {
         let archive = Archive::open(path).ok().filter(|a| a.compiler() == job::VERSION);
+        let variants: Vec<Variant> = archive.iter().flat_map(Archive::variants).collect();
+        let whole: Vec<bool> = variants.par_iter().map(Variant::is_whole).collect();
         let mut by_key: HashMap<Key, Vec<usize>> = HashMap::new();
         let mut broken = HashSet::new();
-        for (i, variant) in archive.iter().flat_map(Archive::variants).enumerate() {
+        for (i, (variant, is_whole)) in variants.iter().zip(&whole).enumerate() {
             if variant.key() == &Key::default() {
                 continue;
             }
-            if variant.is_whole() {
+            if *is_whole {
                 by_key.entry(*variant.key()).or_default().push(i);
             } else {
                 broken.insert(*variant.key());
             }
         }
         by_key.retain(|key, _| !broken.contains(key));
-        Old { archive, by_key }
+        let is_whole = whole.iter().all(|whole| *whole);
+        drop(variants);
+        Old { archive, by_key, is_whole }
     }
 
     /// Whether all kernels of a job are there.
@@ -75,26 +82,26 @@ pub fn write(
         return Ok((old.size(), false));
     }
     let mut writer = ArchiveWriter::new(job::VERSION);
-    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    let mut owners: HashMap<String, usize> = HashMap::new();
     for (i, job) in plan.jobs.iter().enumerate() {
-        let mut take = |variant: &Variant| {
+        let variants: Vec<Variant> = match made.get(&i) {
+            Some(parts) => parts.variants().collect(),
+            None => old.variants(&job.key).collect(),
+        };
+        for variant in variants {
             let other = owners.insert(variant.label(), job.source);
             if let Some(other) = other.filter(|other| *other != job.source) {
-                return Err(clash(plan, variant, [other, job.source]));
+                return Err(clash(plan, &variant, [other, job.source]));
             }
-            writer.copy(variant).map_err(|e| archive_error(&e))
-        };
-        match made.get(&i) {
-            Some(parts) => parts.variants().try_for_each(|v| take(&v))?,
-            None => old.variants(&job.key).try_for_each(|v| take(&v))?,
+            writer.copy(&variant).map_err(|e| archive_error(&e))?;
         }
     }
     if writer.is_empty() {
         // Everything failed: what there was before is better than nothing.
         return Ok((old.size(), false));
     }
-    let bytes = writer.finish().map_err(|e| archive_error(&e))?;
-    if old.archive.as_ref().is_some_and(|a| a.bytes() == bytes) {
+    let packed = writer.finish().map_err(|e| archive_error(&e))?;
+    if old.archive.as_ref().is_some_and(|a| old.is_whole && packed.is_indexed_as(a.bytes())) {
         return Ok((old.size(), false));
     }
     sweep(&plan.output);
@@ -102,11 +109,11 @@ pub fn write(
         // If it cannot be made, writing says so.
         let _ = std::fs::create_dir_all(folder);
     }
-    write_whole(&plan.output, &bytes).map_err(|e| {
+    packed.write(&plan.output).map_err(|e| {
         Diagnostic::error(codes::CANNOT_WRITE, e.to_string())
             .with_help(e.help().replace(", with `-o`", "").replace(" with `-o`", ""))
     })?;
-    Ok((bytes.len() as u64, true))
+    Ok((packed.size() as u64, true))
 }
 
 fn clash(plan: &ArchivePlan, variant: &Variant, sources: [usize; 2]) -> Diagnostic {

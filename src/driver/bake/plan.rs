@@ -3,12 +3,15 @@
 use super::super::compile::TargetChoice;
 use super::super::input::{self, Input, starts_like_input};
 use super::super::job::{self, Key};
+use super::super::names;
 use super::super::options::CodeOptions;
 use super::super::program::ReadOptions;
-use super::manifest::{ArchiveSpec, MAX_PERMUTATIONS, Manifest, Permute, Placed};
+use super::manifest::{ArchiveSpec, MAX_PERMUTATIONS, Manifest, Override, Permute, Placed};
 use super::source::Source;
 use crate::codes;
 use luisac_ast::diagnostic::Diagnostic;
+use luisac_ast::json::InputKind;
+use luisac_ast::lint::Levels;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -84,28 +87,26 @@ impl From<Diagnostic> for PlanError {
 pub fn plan(manifest: &Manifest, shard: Option<Shard>) -> Result<Plan, PlanError> {
     let mut archives = Vec::new();
     let mut others = vec![manifest.path.clone()];
-    let mut permuted = vec![false; manifest.permutes.len()];
+    let special = Special::new(manifest)?;
+    let mut used = vec![false; special.patterns().count()];
     for spec in &manifest.archives {
         let files = files(spec, &manifest.folder)?;
-        let combinations = Combinations::new(&manifest.permutes, &manifest.folder)?;
-        let of_file = |file: &Path| combinations.of(file, &spec.options);
-        for (file, _) in &files {
-            for (i, used) in permuted.iter_mut().enumerate() {
-                *used |= combinations.matches(i, file);
-            }
+        for (used, (pattern, _)) in used.iter_mut().zip(special.patterns()) {
+            *used |= files.iter().any(|(file, _)| matches(pattern, file, &manifest.folder));
         }
         others.extend(spec.libraries.iter().cloned());
         let recipe = Recipe {
             files,
             folder: &manifest.folder,
-            targets: &spec.targets,
             libraries: &spec.libraries,
+            levels: spec.levels.clone(),
             output: &spec.output,
         };
-        archives.push(recipe.plan(&of_file, shard)?);
+        let usual = Forms::new(&[Arc::new(spec.options.clone())], &spec.targets);
+        let forms = |file: &Path| special.forms(file, spec).unwrap_or_else(|| usual.clone());
+        archives.push(recipe.plan(&forms, shard)?);
     }
-    if let Some(i) = permuted.iter().position(|used| !used) {
-        let place = &manifest.permutes[i].kernels;
+    if let Some((_, (_, place))) = used.iter().zip(special.patterns()).find(|(used, _)| !**used) {
         let message = format!("`{}` is no kernel that is baked", place.text);
         return Err(Diagnostic::error(codes::MANIFEST, message).at_offset(place.at).into());
     }
@@ -118,76 +119,114 @@ pub struct Recipe<'a> {
     pub files: Vec<(PathBuf, bool)>,
     /// What the names in messages start from.
     pub folder: &'a Path,
-    pub targets: &'a [TargetChoice],
     pub libraries: &'a [PathBuf],
+    pub levels: Levels,
     pub output: &'a Path,
 }
 
+/// One of the forms that an input is compiled to.
+struct Form {
+    options: Arc<CodeOptions>,
+    target: TargetChoice,
+    /// The part of the key that does not depend on the input.
+    way: Key,
+}
+
+/// What an input is compiled to: in each combination of options for each target. Most inputs of an archive share one.
+#[derive(Clone)]
+pub struct Forms(Arc<[Form]>);
+
+impl Forms {
+    pub fn new(options: &[Arc<CodeOptions>], targets: &[TargetChoice]) -> Forms {
+        let form = |options: &Arc<CodeOptions>, target: &TargetChoice| Form {
+            way: job::way(options, target),
+            options: options.clone(),
+            target: target.clone(),
+        };
+        Forms(options.iter().flat_map(|o| targets.iter().map(move |t| form(o, t))).collect())
+    }
+}
+
 impl Recipe<'_> {
-    /// The jobs, with `options_of` for the combinations of each file.
+    /// The jobs, with `forms_of` for what each file is compiled to.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn plan(
-        &self,
-        options_of: &(dyn Fn(&Path) -> Vec<Arc<CodeOptions>> + Sync),
+        self,
+        forms_of: &(dyn Fn(&Path) -> Forms + Sync),
         shard: Option<Shard>,
     ) -> Result<ArchivePlan, Diagnostic> {
         let libraries: Result<Vec<Input>, Diagnostic> =
             self.libraries.iter().map(|path| Input::read(path)).collect();
-        let read = ReadOptions { libraries: libraries?, ..ReadOptions::default() };
+        let read =
+            ReadOptions { libraries: libraries?, levels: self.levels, callables: Vec::new() };
         let hashes: Vec<blake3::Hash> =
             read.libraries.iter().map(|library| blake3::hash(library.bytes())).collect();
-        type Found = Option<(Source, Vec<(Arc<CodeOptions>, TargetChoice, Key)>)>;
+        let reader =
+            Reader { folder: self.folder, libraries: &hashes, levels: &read.levels, shard };
         let found: Result<Vec<Found>, Diagnostic> = self
             .files
             .par_iter()
-            .map(|(path, named)| self.source(path, *named, &hashes, &options_of(path), shard))
+            .map(|(path, named)| reader.source(path, *named, &forms_of(path)))
             .collect();
         let (mut sources, mut jobs) = (Vec::new(), Vec::new());
         for (source, of_source) in found?.into_iter().flatten() {
             let number = sources.len();
-            jobs.extend(of_source.into_iter().map(|(options, target, key)| Job {
-                source: number,
-                options,
-                target,
-                key,
-            }));
+            jobs.extend(of_source.into_iter().map(|job| Job { source: number, ..job }));
             sources.push(source);
         }
         let output = shard.map_or_else(|| self.output.to_owned(), |s| s.name(self.output));
         Ok(ArchivePlan { output, sources, read, jobs })
     }
+}
 
-    #[allow(clippy::type_complexity)]
-    fn source(
-        &self,
-        path: &Path,
-        named: bool,
-        libraries: &[blake3::Hash],
-        options: &[Arc<CodeOptions>],
-        shard: Option<Shard>,
-    ) -> Result<Option<(Source, Vec<(Arc<CodeOptions>, TargetChoice, Key)>)>, Diagnostic> {
+/// An input with its jobs, whose numbers of the source are not there yet; nothing for a file that is no input.
+type Found = Option<(Source, Vec<Job>)>;
+
+/// What the inputs of an archive have in common.
+struct Reader<'a> {
+    folder: &'a Path,
+    libraries: &'a [blake3::Hash],
+    levels: &'a Levels,
+    shard: Option<Shard>,
+}
+
+impl Reader<'_> {
+    fn source(&self, path: &Path, named: bool, forms: &Forms) -> Result<Found, Diagnostic> {
         let input = Input::read(path)?;
         if !named && !starts_like_input(input.bytes()) {
             return Ok(None);
         }
         let label = shown(path, self.folder);
         let hash = blake3::hash(input.bytes());
-        let from = job::Sources { stem: &input.stem, input: hash, libraries, entries: &[] };
+        let from = job::Sources {
+            stem: &input.stem,
+            input: hash,
+            libraries: self.libraries,
+            entries: &[],
+            levels: self.levels,
+        };
         let mut jobs = Vec::new();
-        for options in options {
-            for target in self.targets {
-                let is_ours = shard.is_none_or(|s| s.holds(&label, options, &target.label()));
-                if is_ours {
-                    let key = job::key(&from, options, target);
-                    jobs.push((options.clone(), target.clone(), key));
-                }
+        for Form { options, target, way } in forms.0.iter() {
+            let is_ours = |s: Shard| s.holds(&label, options, &target.label());
+            if self.shard.is_none_or(is_ours) {
+                let key = job::key(&from, way);
+                let (options, target) = (options.clone(), target.clone());
+                jobs.push(Job { source: 0, options, target, key });
             }
         }
-        let source = Source::new(path.to_owned(), label, hash, input.bytes().len(), jobs.len());
+        let source = Source::new(path.to_owned(), label, hash, input.bytes().len())
+            .with_text(pseudo_code_of(&input, &jobs))
+            .with_jobs(jobs.len());
         Ok(Some((source, jobs)))
     }
+}
+
+/// The name of the pseudo-code that line information of these jobs refers to. XIR text has none.
+fn pseudo_code_of(input: &Input, jobs: &[Job]) -> Option<String> {
+    let is_wanted = jobs.iter().any(|job| job.options.debug_info);
+    (is_wanted && input.kind() != InputKind::XirText).then(|| names::pseudo_code(&input.stem))
 }
 
 /// A path as messages show it, and as shards tell it: from the folder on, with `/`.
@@ -282,38 +321,54 @@ fn expand(word: &Placed, folder: &Path) -> Result<Vec<(PathBuf, bool)>, PlanErro
 /// Arguments with their values.
 type Row = Vec<(String, String)>;
 
-/// The combinations of the manifest, ready to be asked for a file.
-struct Combinations<'a> {
+/// What the manifest says of some kernels only, ready to be asked for a file.
+struct Special<'a> {
     folder: &'a Path,
-    all: Vec<(glob::Pattern, Vec<Row>, &'a Permute)>,
+    permutes: Vec<(glob::Pattern, Vec<Row>, &'a Permute)>,
+    overrides: Vec<(glob::Pattern, &'a Override)>,
 }
 
-impl<'a> Combinations<'a> {
-    fn new(permutes: &'a [Permute], folder: &'a Path) -> Result<Self, PlanError> {
-        let mut all = Vec::new();
-        for permute in permutes {
+impl<'a> Special<'a> {
+    fn new(manifest: &'a Manifest) -> Result<Self, PlanError> {
+        let mut permutes = Vec::new();
+        for permute in &manifest.permutes {
             let combinations = permute.combinations().ok_or_else(|| {
                 let message = format!("there are more than {MAX_PERMUTATIONS} combinations");
                 Diagnostic::error(codes::MANIFEST, message).at_offset(permute.kernels.at)
             })?;
-            all.push((pattern(&permute.kernels)?, combinations, permute));
+            permutes.push((pattern(&permute.kernels)?, combinations, permute));
         }
-        Ok(Combinations { folder, all })
+        let overrides = manifest.overrides.iter().map(|o| Ok((pattern(&o.kernels)?, o)));
+        let overrides = overrides.collect::<Result<_, PlanError>>()?;
+        Ok(Special { folder: &manifest.folder, permutes, overrides })
     }
 
-    fn matches(&self, i: usize, file: &Path) -> bool {
-        self.all.get(i).is_some_and(|(pattern, ..)| matches(pattern, file, self.folder))
+    /// All patterns, with the words that they were.
+    fn patterns(&self) -> impl Iterator<Item = (&glob::Pattern, &Placed)> {
+        let permutes =
+            self.permutes.iter().map(|(pattern, _, permute)| (pattern, &permute.kernels));
+        permutes.chain(self.overrides.iter().map(|(pattern, over)| (pattern, &over.kernels)))
     }
 
-    /// The options of each combination of a file; what was recorded alone, if there are none.
-    fn of(&self, file: &Path, base: &CodeOptions) -> Vec<Arc<CodeOptions>> {
-        let mut rows: BTreeSet<Row> = BTreeSet::new();
-        let matching: Vec<_> =
-            self.all.iter().filter(|(p, ..)| matches(p, file, self.folder)).collect();
+    /// What a file of an archive is compiled to, if anything is said of it.
+    fn forms(&self, file: &Path, spec: &ArchiveSpec) -> Option<Forms> {
+        let is_about = |pattern: &glob::Pattern| matches(pattern, file, self.folder);
+        if !self.patterns().any(|(pattern, _)| is_about(pattern)) {
+            return None;
+        }
+        let (mut base, mut targets) = (spec.options.clone(), &spec.targets);
+        for (_, over) in self.overrides.iter().filter(|(pattern, _)| is_about(pattern)) {
+            base = over.options.apply(&base);
+            targets = over.targets.as_ref().unwrap_or(targets);
+        }
+        let matching: Vec<_> = self.permutes.iter().filter(|(p, ..)| is_about(p)).collect();
+        let mut rows: BTreeSet<&[(String, String)]> = BTreeSet::new();
+        // What was recorded alone, if there are no combinations.
         if matching.is_empty() || matching.iter().any(|(_, _, permute)| permute.plain) {
-            rows.insert(Vec::new());
+            rows.insert(&[]);
         }
-        rows.extend(matching.into_iter().flat_map(|(_, combinations, _)| combinations.clone()));
-        rows.iter().map(|row| Arc::new(base.with_defines(row))).collect()
+        rows.extend(matching.iter().flat_map(|(_, rows, _)| rows.iter().map(Vec::as_slice)));
+        let options: Vec<_> = rows.iter().map(|row| Arc::new(base.with_defines(row))).collect();
+        Some(Forms::new(&options, targets))
     }
 }

@@ -16,6 +16,8 @@ pub struct Source {
     pub label: String,
     pub hash: blake3::Hash,
     pub bytes: usize,
+    /// The name of its pseudo-code, if line information refers to that.
+    pub text: Option<String>,
     state: Mutex<State>,
 }
 
@@ -32,6 +34,8 @@ pub struct Lowered {
     pub kernels: Vec<usize>,
     /// What is told once.
     pub warnings: Diagnostics,
+    /// What line information refers to.
+    pub lines: Option<Arc<luisac_targets::Source>>,
 }
 
 /// An input that cannot be compiled at all.
@@ -44,15 +48,20 @@ pub struct Refused {
 pub type Asked = (Result<Arc<Lowered>, Arc<Refused>>, bool);
 
 impl Source {
-    pub(super) fn new(
-        path: PathBuf,
-        label: String,
-        hash: blake3::Hash,
-        bytes: usize,
-        jobs: usize,
-    ) -> Self {
+    pub(super) fn new(path: PathBuf, label: String, hash: blake3::Hash, bytes: usize) -> Self {
+        let state = Mutex::new(State { pending: 0, lowered: None });
+        Source { path, label, hash, bytes, text: None, state }
+    }
+
+    /// The name of its pseudo-code, if line information refers to that.
+    pub(super) fn with_text(self, text: Option<String>) -> Self {
+        Source { text, ..self }
+    }
+
+    /// So many jobs will ask.
+    pub(super) fn with_jobs(self, jobs: usize) -> Self {
         let state = Mutex::new(State { pending: jobs, lowered: None });
-        Source { path, label, hash, bytes, state }
+        Source { state, ..self }
     }
 
     /// The lowered input. Jobs that ask while it is made wait for it.
@@ -73,22 +82,37 @@ impl Source {
         }
     }
 
-    fn lower(&self, read: &ReadOptions) -> Result<Lowered, Refused> {
-        let input = match Input::read(&self.path) {
-            Ok(input) => input,
-            Err(d) => return Err(Refused { input: None, diagnostics: d.into() }),
-        };
+    /// The input, which must be the one that was planned with.
+    fn read(&self) -> Result<Input, Diagnostic> {
+        let input = Input::read(&self.path)?;
         if blake3::hash(input.bytes()) != self.hash {
             let message = format!("`{}` was changed while it was baked", self.label);
-            let diagnostics = Diagnostic::error(codes::CHANGED, message).into();
-            return Err(Refused { input: None, diagnostics });
+            return Err(Diagnostic::error(codes::CHANGED, message));
         }
-        match program::module(&input, read) {
-            Ok((module, warnings)) => match compile::choose(&module, &[]) {
-                Ok(kernels) => Ok(Lowered { input, module, kernels, warnings }),
-                Err(d) => Err(Refused { input: Some(input), diagnostics: d.into() }),
-            },
+        Ok(input)
+    }
+
+    fn lower(&self, read: &ReadOptions) -> Result<Lowered, Refused> {
+        let input = self.read().map_err(|d| Refused { input: None, diagnostics: d.into() })?;
+        let lowered = || -> Result<_, Diagnostics> {
+            let (module, warnings) = program::module(&input, read)?;
+            let kernels = compile::choose(&module, &[])?;
+            let lines = self.text.as_ref().map(|file| -> Result<_, Diagnostics> {
+                let (_, lines) = program::program(&input, read)?.pseudo_code_with_lines(&[])?;
+                Ok(Arc::new(luisac_targets::Source { file: file.clone(), lines }))
+            });
+            Ok((module, kernels, warnings, lines.transpose()?))
+        };
+        match lowered() {
+            Ok((module, kernels, warnings, lines)) => {
+                Ok(Lowered { input, module, kernels, warnings, lines })
+            }
             Err(diagnostics) => Err(Refused { input: Some(input), diagnostics }),
         }
+    }
+
+    /// The pseudo-code that line information refers to.
+    pub(super) fn pseudo_code(&self, read: &ReadOptions) -> Result<String, Diagnostics> {
+        Ok(program::program(&self.read()?, read)?.pseudo_code(&[])?)
     }
 }

@@ -83,7 +83,7 @@ class Code {
     if (this.rows.kind[entry] !== SAME) element.classList.add(side ? "new" : "gone");
     if (this.at >= 0 && entry === this.rows.hunks[this.at]) element.classList.add("at");
     number(element, line + 1);
-    paint(element, this.texts[side][line], side * 0 + this.functions[side][line]);
+    paint(element, this.texts[side][line], this.functions[side][line]);
   }
 
   /** Goes to the next (1) or previous (-1) change. */
@@ -95,6 +95,26 @@ class Code {
     document.getElementById("where").textContent = `change ${this.at + 1} of ${hunks.length}`;
     this.left.redraw();
     this.right.redraw();
+  }
+
+  /** Opens the folds next to the current change, or all where none is chosen. */
+  open() {
+    const near = this.at < 0 ? -1 : this.rows.hunks[this.at];
+    const folds = this.shown.filter(e => Array.isArray(e) && (near < 0 || Math.abs(e[1] - near) <= NEAR + 1));
+    const after = near < 0 ? [] : this.shown.filter(e => Array.isArray(e) && e[0] > near).slice(0, 1);
+    for (const fold of new Set([...folds, ...after])) this.opened.push(fold);
+    this.arrange();
+    if (near >= 0) this.revealRow(near);
+  }
+
+  /** Keeps the next value of the current change lit. */
+  nextValue() {
+    const rows = [...this.leftPane.querySelectorAll(".row.at"), ...this.rightPane.querySelectorAll(".row.at")];
+    const from = rows.length ? rows : [...this.rightPane.querySelectorAll(".row")].slice(0, 1);
+    const keys = [...new Set(from.flatMap(row => [...row.querySelectorAll(".v")].map(value => value.dataset.key)))];
+    if (!keys.length) return;
+    lit.pin = keys[(keys.indexOf(lit.pin) + 1) % keys.length];
+    relight();
   }
 
   revealRow(row) {

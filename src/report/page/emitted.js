@@ -61,6 +61,18 @@ class EmittedView {
     else row.append(line);
   }
 
+  /** Goes to the next (1) or previous (-1) line of the kernel that something came from. */
+  step(by) {
+    const { source, text, final } = this.places;
+    const used = new Set([...text, ...final]);
+    for (let i = (this.line || (by > 0 ? 0 : source.length + 1)) + by; i >= 1 && i <= source.length; i += by) {
+      if (!used.has(i)) continue;
+      this.lists.source.reveal(i - 1);
+      this.light("source", i - 1);
+      return;
+    }
+  }
+
   light(id, index) {
     this.line = this.places[id][index] || 0;
     for (const [other, list] of Object.entries(this.lists)) {

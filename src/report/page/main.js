@@ -168,6 +168,7 @@ function tab(name) {
   for (const id of ["code", "graph", "emitted"]) {
     element(id).hidden = id !== name;
     element("tab-" + id).setAttribute("aria-selected", id === name);
+    element("tab-" + id).tabIndex = id === name ? 0 : -1;
   }
   if (name === "graph" && stale.graph) drawGraph();
   if (name === "emitted") emitted.open();
@@ -181,10 +182,17 @@ function toggle(id) {
 
 const KEYS = {
   ArrowDown: () => move(1), j: () => move(1), ArrowUp: () => move(-1), k: () => move(-1),
-  n: () => code.step(1), p: () => code.step(-1), 1: () => tab("code"), 2: () => tab("graph"), 3: () => tab("emitted"),
+  Home: () => move(-Infinity), End: () => move(Infinity),
+  n: () => step(1), p: () => step(-1), o: () => code.open(), v: () => code.nextValue(), 1: () => tab("code"), 2: () => tab("graph"), 3: () => tab("emitted"),
   c: () => toggle("changed"), f: () => toggle("fold"), "/": () => element("find").focus(), t: () => theme(),
   Escape: () => { lit.pin = lit.hot = ""; relight(); },
 };
+
+/** A change of the code, or a line of the kernel that something was made of. */
+function step(by) {
+  if (element("emitted").hidden) code.step(by);
+  else emitted.step(by);
+}
 
 function theme() {
   document.documentElement.classList.toggle("dark");
@@ -199,7 +207,14 @@ document.addEventListener("keydown", event => {
     return;
   }
   // Panes scroll with the arrows once they have the focus.
-  if (event.key.startsWith("Arrow") && event.target.closest(".pane")) return;
+  if (["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key) && event.target.closest(".pane")) return;
+  if (event.target.matches("[role=tab]") && ["ArrowLeft", "ArrowRight"].includes(event.key)) {
+    const all = ["code", "graph", "emitted"], at = all.findIndex(id => event.target.id === "tab-" + id);
+    const next = all[(at + (event.key === "ArrowRight" ? 1 : all.length - 1)) % all.length];
+    tab(next);
+    element("tab-" + next).focus();
+    return;
+  }
   const action = KEYS[event.key];
   if (!action) return;
   event.preventDefault();

@@ -1,14 +1,16 @@
 //! `luisac.toml`: which kernels are baked, for which targets, into which archives.
 
-use super::super::compile::{TargetChoice, check_block, pipeline_for};
+mod options;
+
+use super::super::compile::{TargetChoice, pipeline_for};
 use super::super::input::Input;
 use super::super::options::CodeOptions;
 use crate::codes;
-use luisac_artifact::metadata::{BoundsMode, MathMode};
 use luisac_ast::diagnostic::Diagnostic;
-use luisac_targets::OptLevel;
+use luisac_ast::lint::Levels;
+use options::{Changes, Plain, RawLints, RawOptions};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor, value};
-use serde::{Deserialize, de};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,8 @@ pub struct Manifest {
     pub folder: PathBuf,
     pub archives: Vec<ArchiveSpec>,
     pub permutes: Vec<Permute>,
+    /// Later ones win.
+    pub overrides: Vec<Override>,
 }
 
 /// One archive.
@@ -36,7 +40,18 @@ pub struct ArchiveSpec {
     pub targets: Vec<TargetChoice>,
     pub output: PathBuf,
     pub options: CodeOptions,
+    /// What becomes of warnings.
+    pub levels: Levels,
     pub libraries: Vec<PathBuf>,
+}
+
+/// Kernels that are compiled in another way than the rest.
+pub struct Override {
+    /// A glob.
+    pub kernels: Placed,
+    pub options: Changes,
+    /// Instead of those of the archive.
+    pub targets: Option<Vec<TargetChoice>>,
 }
 
 /// A word of the manifest and the byte at which it stands.
@@ -64,6 +79,8 @@ struct File {
     bake: OneOrMany<Bake>,
     #[serde(default)]
     permute: Vec<RawPermute>,
+    #[serde(default, rename = "override")]
+    overrides: Vec<RawOverride>,
 }
 
 #[derive(Deserialize)]
@@ -75,23 +92,20 @@ struct Bake {
     targets: Vec<Spanned<String>>,
     output: Spanned<String>,
     #[serde(default)]
-    options: Option<Spanned<Options>>,
+    options: RawOptions,
+    #[serde(default)]
+    lints: RawLints,
     #[serde(default)]
     lib: Vec<String>,
 }
 
-/// As on the command line.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Options {
-    opt_level: Option<Spanned<u8>>,
-    passes: Option<String>,
-    math: Option<MathMode>,
-    bounds: Option<BoundsMode>,
-    block: Option<[u32; 3]>,
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawOverride {
+    kernels: Spanned<String>,
     #[serde(default)]
-    define: BTreeMap<String, Plain>,
-    fuel: Option<u64>,
+    options: RawOptions,
+    targets: Option<Vec<Spanned<String>>>,
 }
 
 #[derive(Deserialize)]
@@ -103,37 +117,6 @@ struct RawPermute {
     exclude: Vec<Spanned<BTreeMap<String, Plain>>>,
     #[serde(default)]
     plain: bool,
-}
-
-/// A value as the command line takes it: text, a number, a truth value.
-struct Plain(String);
-
-impl<'de> Deserialize<'de> for Plain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
-            type Value = Plain;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("a text, a number or a truth value")
-            }
-            fn visit_str<E: de::Error>(self, v: &str) -> Result<Plain, E> {
-                Ok(Plain(v.to_owned()))
-            }
-            fn visit_i64<E: de::Error>(self, v: i64) -> Result<Plain, E> {
-                Ok(Plain(v.to_string()))
-            }
-            fn visit_u64<E: de::Error>(self, v: u64) -> Result<Plain, E> {
-                Ok(Plain(v.to_string()))
-            }
-            fn visit_f64<E: de::Error>(self, v: f64) -> Result<Plain, E> {
-                Ok(Plain(format!("{v:?}")))
-            }
-            fn visit_bool<E: de::Error>(self, v: bool) -> Result<Plain, E> {
-                Ok(Plain(v.to_string()))
-            }
-        }
-        deserializer.deserialize_any(Words)
-    }
 }
 
 /// `[bake]` once, or `[[bake]]` for each archive.
@@ -182,7 +165,9 @@ pub fn read(path: &Path) -> Result<Manifest, (Diagnostic, Option<Input>)> {
     })?;
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     match parse(file.bytes(), &folder) {
-        Ok((archives, permutes)) => Ok(Manifest { file, path, folder, archives, permutes }),
+        Ok(Parsed { archives, permutes, overrides }) => {
+            Ok(Manifest { file, path, folder, archives, permutes, overrides })
+        }
         Err(diagnostic) => Err((diagnostic, Some(file))),
     }
 }
@@ -191,7 +176,14 @@ fn wrong(message: impl Into<String>, at: usize) -> Diagnostic {
     Diagnostic::error(codes::MANIFEST, message).at_offset(at)
 }
 
-fn parse(bytes: &[u8], folder: &Path) -> Result<(Vec<ArchiveSpec>, Vec<Permute>), Diagnostic> {
+/// The content of a manifest.
+struct Parsed {
+    archives: Vec<ArchiveSpec>,
+    permutes: Vec<Permute>,
+    overrides: Vec<Override>,
+}
+
+fn parse(bytes: &[u8], folder: &Path) -> Result<Parsed, Diagnostic> {
     let text = std::str::from_utf8(bytes)
         .map_err(|e| wrong("the manifest is no UTF-8 text", e.valid_up_to()))?;
     let file: File = toml::from_str(text).map_err(|e| {
@@ -215,9 +207,10 @@ fn parse(bytes: &[u8], folder: &Path) -> Result<(Vec<ArchiveSpec>, Vec<Permute>)
         }
         archives.push(spec);
     }
-    let permutes: Result<Vec<Permute>, Diagnostic> =
-        file.permute.into_iter().map(permute).collect();
-    Ok((archives, permutes?))
+    let permutes: Result<_, Diagnostic> = file.permute.into_iter().map(permute).collect();
+    let overrides: Result<_, Diagnostic> =
+        file.overrides.into_iter().map(|raw| different(raw, folder, &archives)).collect();
+    Ok(Parsed { permutes: permutes?, overrides: overrides?, archives })
 }
 
 fn placed(words: Vec<Spanned<String>>) -> Vec<Placed> {
@@ -230,18 +223,8 @@ fn archive(bake: Bake, folder: &Path) -> Result<ArchiveSpec, Diagnostic> {
     if output.text.is_empty() {
         return Err(wrong("`output` is empty", output.at));
     }
-    let options = options(bake.options)?;
-    let mut targets: Vec<TargetChoice> = Vec::new();
-    for word in placed(bake.targets) {
-        let choice = TargetChoice::parse(&word.text)
-            .map_err(|d| Diagnostic { offset: Some(word.at), ..d })?;
-        if targets.iter().any(|other| other.label() == choice.label()) {
-            let message = format!("the target `{}` stands here twice", choice.label());
-            return Err(wrong(message, word.at));
-        }
-        pipeline_for(&options, &choice).map_err(|d| Diagnostic { offset: Some(word.at), ..d })?;
-        targets.push(choice);
-    }
+    let options = Changes::read(bake.options, folder)?.apply(&CodeOptions::default());
+    let targets = targets(bake.targets, &[&options])?;
     if targets.is_empty() {
         return Err(wrong("an archive needs at least one target", output.at));
     }
@@ -251,42 +234,55 @@ fn archive(bake: Bake, folder: &Path) -> Result<ArchiveSpec, Diagnostic> {
         targets,
         output: folder.join(output.text),
         options,
+        levels: options::levels(bake.lints)?,
         libraries: bake.lib.iter().map(|lib| folder.join(lib)).collect(),
     })
 }
 
-fn options(raw: Option<Spanned<Options>>) -> Result<CodeOptions, Diagnostic> {
-    let at = raw.as_ref().map_or(0, |o| o.span().start);
-    let raw = raw.map(Spanned::into_inner).unwrap_or_default();
-    let default = CodeOptions::default();
-    let opt_level = match raw.opt_level {
-        None => default.opt_level,
-        Some(level) => match level.as_ref() {
-            0 => OptLevel::O0,
-            1 => OptLevel::O1,
-            2 => OptLevel::O2,
-            3 => OptLevel::O3,
-            other => {
-                return Err(wrong(
-                    format!("there is no level {other}; there are 0 to 3"),
-                    level.span().start,
-                ));
-            }
-        },
-    };
-    if let Some(block) = raw.block {
-        check_block(block).map_err(|d| Diagnostic { offset: Some(at), ..d })?;
+/// Reads targets, each of which must fit all these options.
+fn targets(
+    words: Vec<Spanned<String>>,
+    options: &[&CodeOptions],
+) -> Result<Vec<TargetChoice>, Diagnostic> {
+    let mut targets: Vec<TargetChoice> = Vec::new();
+    for word in placed(words) {
+        let choice = TargetChoice::parse(&word.text)
+            .map_err(|d| Diagnostic { offset: Some(word.at), ..d })?;
+        if targets.iter().any(|other| other.label() == choice.label()) {
+            let message = format!("the target `{}` stands here twice", choice.label());
+            return Err(wrong(message, word.at));
+        }
+        for options in options {
+            pipeline_for(options, &choice)
+                .map_err(|d| Diagnostic { offset: Some(word.at), ..d })?;
+        }
+        targets.push(choice);
     }
-    Ok(CodeOptions {
-        opt_level,
-        passes: raw.passes,
-        math: raw.math.unwrap_or(default.math),
-        bounds: raw.bounds.unwrap_or(default.bounds),
-        block: raw.block,
-        defines: raw.define.into_iter().map(|(name, value)| (name, value.0)).collect(),
-        fuel: raw.fuel,
-        ..default
-    })
+    Ok(targets)
+}
+
+/// An override, tried on every archive that it could be about.
+fn different(
+    raw: RawOverride,
+    folder: &Path,
+    archives: &[ArchiveSpec],
+) -> Result<Override, Diagnostic> {
+    let kernels = placed(vec![raw.kernels]).remove(0);
+    let changes = Changes::read(raw.options, folder)?;
+    let changed: Vec<CodeOptions> =
+        archives.iter().map(|archive| changes.apply(&archive.options)).collect();
+    let own = raw.targets.map(|words| targets(words, &changed.iter().collect::<Vec<_>>()));
+    let own = own.transpose()?;
+    if own.as_ref().is_some_and(Vec::is_empty) {
+        return Err(wrong("kernels need at least one target", kernels.at));
+    }
+    for (archive, options) in archives.iter().zip(&changed) {
+        for target in own.as_ref().unwrap_or(&archive.targets) {
+            pipeline_for(options, target)
+                .map_err(|d| Diagnostic { offset: Some(kernels.at), ..d })?;
+        }
+    }
+    Ok(Override { kernels, options: changes, targets: own })
 }
 
 fn permute(raw: RawPermute) -> Result<Permute, Diagnostic> {
