@@ -44,7 +44,8 @@ class Code {
   arrange() {
     const { rows } = this, fold = document.getElementById("fold").checked;
     const keep = new Uint8Array(rows.length);
-    if (fold) {
+    // Where nothing changed there is nothing to fold around.
+    if (fold && rows.hunks.length) {
       for (let i = 0; i < rows.length; i++) {
         if (rows.kind[i] !== SAME) keep.fill(1, Math.max(0, i - NEAR), Math.min(rows.length, i + NEAR + 1));
       }

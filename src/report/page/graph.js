@@ -114,6 +114,33 @@ function make(name, attributes, parent) {
   return element;
 }
 
+/** The left ends of the blocks of each rank. */
+function byLevel(at) {
+  const levels = new Map();
+  for (const { x, y } of at) levels.set(y, [...(levels.get(y) || []), x]);
+  return levels;
+}
+
+/** Where an edge goes past blocks that are in its way: back up beside all of them, down beside the nearest free side. */
+function around(from, to, edge, levels) {
+  const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)], step = HIGH + GAP_Y;
+  const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)];
+  let [left, right] = [Infinity, edge.back ? high : -Infinity];
+  // Edges over very many ranks go straight: looking at each would take longer than the picture is worth.
+  for (let y = edge.back ? top : top + step; edge.back ? y <= bottom : y < bottom; y += step) {
+    if (bottom - top > 400 * step) break;
+    for (const x of levels.get(y) || []) {
+      if (!edge.back && (x + WIDE < low + WIDE / 2 - 6 || x > high + WIDE / 2 + 6)) continue;
+      left = Math.min(left, x);
+      right = Math.max(right, x);
+    }
+  }
+  if (edge.back) return right + WIDE + 18;
+  if (right === -Infinity) return null;
+  const middle = (low + high + WIDE) / 2;
+  return right + WIDE - middle < middle - left ? right + WIDE + 12 : left - 12;
+}
+
 class Graph {
   constructor(onBlock) {
     this.host = document.getElementById("picture");
@@ -171,7 +198,8 @@ class Graph {
     const at = places(f, ranks(f));
     this.svg = make("svg", { role: "img", "aria-label": "Control-flow graph of " + f.name }, this.host);
     for (const region of regions(f)) this.region(region, at);
-    f.blocks.forEach((block, i) => block.edges.forEach(edge => this.edge(at[i], at[edge.to], edge)));
+    const levels = byLevel(at);
+    f.blocks.forEach((block, i) => block.edges.forEach(edge => this.edge(at[i], at[edge.to], edge, levels)));
     f.blocks.forEach((block, i) => this.block(block, at[i], touched));
     this.fit(at);
   }
@@ -185,10 +213,10 @@ class Graph {
     make("rect", { class: "region", x: x0 - 8, y: y0 - 8, width: x1 - x0 + 16, height: y1 - y0 + 16, rx: 8 }, this.svg);
   }
 
-  edge(from, to, edge) {
+  edge(from, to, edge, levels) {
     const [x0, y0, x1, y1] = [from.x + WIDE / 2, from.y + HIGH, to.x + WIDE / 2, to.y];
-    const side = Math.max(from.x, to.x) + WIDE + 18;
-    const path = edge.back
+    const side = around(from, to, edge, levels);
+    const path = edge.back || side !== null
       ? `M${x0} ${y0} C${x0} ${y0 + 26} ${side} ${y0 + 26} ${side} ${(y0 + y1) / 2} S${x1} ${y1 - 26} ${x1} ${y1}`
       : `M${x0} ${y0} C${x0} ${y0 + GAP_Y * 0.6} ${x1} ${y1 - GAP_Y * 0.6} ${x1} ${y1}`;
     make("path", { d: path, class: edge.back ? "back" : edge.role ? "role" : "" }, this.svg);

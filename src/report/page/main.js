@@ -50,7 +50,7 @@ function choose(index) {
   const after = two ? sides[1].lines(momentOf(chosen, 1)) : sides[0].lines(entry[0] + 1);
   moments = [before, after];
   code.show(before, after, two ? compared(before, after) : sides[0].edits(entry[0]));
-  element("facts").textContent = facts(entry);
+  element("facts").textContent = element("facts").title = facts(entry);
   stale.graph = true;
   if (!element("graph").hidden) drawGraph();
   for (const row of document.querySelectorAll(".pass")) {
@@ -87,7 +87,7 @@ function listPasses() {
       ? (runOf(entry, 1) || run).instructions_after - (runOf(entry, 0) || run).instructions_after
       : run.instructions_after - run.instructions_before;
     piece(row, "n", String(index + 1));
-    piece(row, "name", run.name + (two && entry.includes(-1) ? (entry[0] < 0 ? "  (second only)" : "  (first only)") : ""));
+    piece(row, "name", run.name + (two && entry.includes(-1) ? (entry[0] < 0 ? " (2nd only)" : " (1st only)") : ""));
     piece(row, "d " + (delta < 0 ? "less" : delta > 0 ? "more" : ""), delta > 0 ? "+" + delta : delta ? String(delta) : "");
     piece(row, "ms", run.elapsed_ms.toFixed(2));
     row.title = facts(entry);
@@ -124,7 +124,7 @@ function charts() {
       const run = runOf(entry, s);
       if (!run) return;
       const high = Math.max(1, 58 * run.elapsed_ms / times), part = width / sides.length;
-      const bar = make("rect", { class: "bar" + (two && s === 0 ? " other" : ""), x: i * width + s * part, y: 60 - high, width: Math.max(1, part * 0.8), height: high }, svg);
+      const bar = make("rect", { class: "bar" + (two && s === 0 ? " other" : ""), x: i * width + s * part, y: 60 - high, width: Math.min(40, Math.max(1, part * 0.8)), height: high }, svg);
       bar.dataset.index = i;
       make("title", {}, bar).textContent = `${run.name}: ${run.elapsed_ms.toFixed(3)} ms`;
       bar.addEventListener("click", () => choose(i));
