@@ -1,4 +1,4 @@
-//! `cargo xtask bench bake [LUISAC]`: a thousand kernels for three targets, baked cold, unchanged, and with one of them touched.
+//! `cargo xtask bench bake [LUISAC] [--kernels N]`: a thousand kernels for three targets, baked cold, unchanged, and with one of them touched.
 //!
 //! Needs nothing but the two binaries and the folder `fixtures`: `CARGO_MANIFEST_DIR=$PWD/xtask ./xtask bench bake ./luisac`.
 
@@ -24,7 +24,18 @@ const COLD: usize = 3;
 const ENTRIES: usize = 10_000;
 
 pub fn bench(args: &[String]) -> Result<()> {
-    let luisac = match args.first() {
+    let (mut path, mut kernels) = (None, KERNELS);
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--kernels" => {
+                let count = words.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+                kernels = count.ok_or("--kernels needs a number")?;
+            }
+            word => path = Some(word),
+        }
+    }
+    let luisac = match path {
         Some(path) => PathBuf::from(path),
         None => {
             setup::setup(For::Build)?;
@@ -32,7 +43,7 @@ pub fn bench(args: &[String]) -> Result<()> {
         }
     };
     let folder = std::env::temp_dir().join(format!("luisac-bake-{}", std::process::id()));
-    let done = Bench { luisac, folder: folder.clone() }.all();
+    let done = Bench { luisac, folder: folder.clone(), kernels }.all();
     let _ = fs::remove_dir_all(folder);
     done
 }
@@ -40,6 +51,7 @@ pub fn bench(args: &[String]) -> Result<()> {
 struct Bench {
     luisac: PathBuf,
     folder: PathBuf,
+    kernels: usize,
 }
 
 /// One bake: how long it took, the most memory it held, and what it said as JSON lines.
@@ -81,7 +93,8 @@ impl Bench {
         let fixtures = self.fixtures()?;
         self.project(&fixtures)?;
         println!(
-            "{KERNELS} kernels, copies of {} fixtures under names of their own, for {}; {cores} cores",
+            "{} kernels, copies of {} fixtures under names of their own, for {}; {cores} cores",
+            self.kernels,
             fixtures.len(),
             TARGETS.join(", ")
         );
@@ -169,7 +182,7 @@ impl Bench {
     fn project(&self, fixtures: &[PathBuf]) -> Result<()> {
         let kernels = self.folder.join("k");
         fs::create_dir_all(&kernels).map_err(|e| e.to_string())?;
-        for i in 0..KERNELS {
+        for i in 0..self.kernels {
             let from = &fixtures[i % fixtures.len()];
             let stem = from.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             // An archive tells kernels apart by name: those that have one get another.
