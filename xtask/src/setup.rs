@@ -27,7 +27,8 @@ const PACKAGES: [(&str, &str); 6] = [
 ];
 
 /// Debian packages that tests need, and why. Tests that need one are skipped without it.
-const TEST_PACKAGES: [(&str, &str); 4] = [
+const TEST_PACKAGES: [(&str, &str); 5] = [
+    ("ninja-build", "it runs the build files that `luisac bake --emit ninja` writes, in tests"),
     ("clang-22", "it compiles Metal source as C++, which tests run"),
     ("spirv-tools", "`spirv-val`, to check SPIR-V in tests"),
     ("chromium", "a browser, to test the pages of reports"),
