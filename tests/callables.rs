@@ -192,17 +192,28 @@ fn ptx_holds_device_functions() {
     );
 }
 
-/// Where `ptxas` is, it makes an object to link of a file.
+/// Where `ptxas` is (on the path, or among the project's tools), it makes an object to link of a file.
 fn assembled(ptx: &Path) {
-    let Ok(done) = Command::new("ptxas")
-        .args(["-c", "-arch=sm_90", "-o"])
-        .arg(ptx.with_extension("cubin"))
-        .arg(ptx)
-        .output()
-    else {
-        return;
+    let ours = ".tools/python/nvidia/cuda_nvcc/bin/ptxas";
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join(ours);
+    let run = |program: &Path| {
+        let mut ptxas = Command::new(program);
+        ptxas.args(["-c", "-arch=sm_90", "-o"]).arg(ptx.with_extension("cubin")).arg(ptx);
+        ptxas.output()
     };
+    let Ok(done) = run(Path::new("ptxas")).or_else(|_| run(&ours)) else { return };
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Where clang is, it understands a text as C++, with the `metal_stdlib` of the tests of Metal.
+fn understood(metal: &Path) {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/msl");
+    let named = std::env::var("LUISAC_CLANG").unwrap_or_else(|_| "clang-22".into());
+    let mut clang = Command::new(named);
+    clang.args(["-std=c++20", "-w", "-x", "c++", "-fsyntax-only", "-I"]).arg(header).arg(metal);
+    let Ok(done) = clang.output() else { return };
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{}: {said}", metal.display());
 }
 
 #[test]
@@ -325,9 +336,9 @@ fn recorded_libraries() {
             }
         }
     }
-    for ptx in files(&folder.path().join("out"), ".ptx") {
-        assembled(&ptx);
-    }
+    let out = folder.path().join("out");
+    files(&out, ".ptx").iter().for_each(|file| assembled(file));
+    files(&out, ".metal").iter().for_each(|file| understood(file));
     println!("{made} functions made, {} refused: {refused:#?}", refused.len());
     assert!(made > 2 * refused.len() && made > 100, "{made} made, {} refused", refused.len());
 }
