@@ -3,6 +3,7 @@
 mod bake;
 mod ladders;
 mod read;
+mod shading;
 mod unrolled;
 
 use std::{
@@ -26,6 +27,7 @@ pub fn bench(args: &[String]) -> Result<()> {
         Some(("read", rest)) => return read::bench(rest),
         Some(("bake", rest)) => return bake::bench(rest),
         Some(("ladders", rest)) => return ladders::bench(rest),
+        Some(("shading", rest)) => return shading::bench(rest),
         _ => {}
     }
     setup::setup(For::Build)?;

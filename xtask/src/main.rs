@@ -31,6 +31,7 @@ usage: cargo xtask COMMAND
   perf     the kernels of ../shared/corpus/perf on this CPU, against the C beside them
   bench    measure whole-process times: start-up, saxpy, the largest kernel of the corpus; bench ladders: passes on growing kernels;
            `bench bake` bakes a thousand kernels for three targets: cold, unchanged, one touched;
+           `bench shading` takes one growing kernel to SPIR-V, HLSL, MSL, WGSL and DXIL, beside naga, slangc and dxc;
            `bench read` measures reading and checking of inputs up to 1.8 GB, or up to the number of bytes given
 ";
 
