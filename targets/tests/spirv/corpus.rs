@@ -1,14 +1,18 @@
-//! Every recorded kernel is valid SPIR-V or refused for a reason that the target has.
+//! Every recorded kernel is valid SPIR-V of every version, with line information and without, or refused for a reason that the target has.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use luisac_targets::OptLevel;
+use luisac_targets::{OptLevel, Source};
+use luisac_xir::Module;
 
-use crate::support::{Outcome, compile, has_judge, judge, kernels, lower};
+use crate::support::{Compiler, Outcome, has_judge, judge, kernels, lower};
 
-/// Version and level by turns, so that each kernel meets two of the pairs and each pair many kernels.
-const PAIRS: [(&str, OptLevel); 4] =
-    [("1.3", OptLevel::O0), ("1.5", OptLevel::O2), ("1.4", OptLevel::O1), ("1.6", OptLevel::O3)];
+/// All versions; the one with another way to add to floats stands for the others with it.
+const VERSIONS: [&str; 5] = ["1.3", "1.4", "1.5", "1.6", "1.5+float-atomics"];
+
+/// Levels by turns, so that each kernel meets two of them.
+const LEVELS: [OptLevel; 4] = [OptLevel::O0, OptLevel::O2, OptLevel::O1, OptLevel::O3];
 
 /// Words of a refusal that are reasons: what this target does not hold.
 const REASONS: [&str; 6] = [
@@ -19,6 +23,12 @@ const REASONS: [&str; 6] = [
     "raster_discard",
     "ray_query",
 ];
+
+/// A text in which each statement has a line of its own.
+fn lines(module: &Module) -> Arc<Source> {
+    let lines = vec![(1..2000).collect(); module.functions.len()];
+    Arc::new(Source { file: "kernel.json".into(), lines })
+}
 
 fn sweep(folder: &str) {
     if !has_judge() {
@@ -33,9 +43,14 @@ fn sweep(folder: &str) {
     let (mut compiled, mut wrong) = (0, Vec::new());
     for (i, path) in files.iter().enumerate() {
         let Some(module) = lower(path) else { continue };
-        for (detail, level) in [PAIRS[i % 4], PAIRS[(i + 1) % 4]] {
-            for kernel in module.kernels() {
-                match compile(&module, kernel, detail, |o| o.opt_level = level) {
+        // The second level comes with line information.
+        for (level, source) in [(LEVELS[i % 4], None), (LEVELS[(i + 1) % 4], Some(lines(&module)))]
+        {
+            let mut compiler = Compiler::new(&module, level);
+            for (number, detail) in
+                (0..module.kernels().count()).flat_map(|n| VERSIONS.map(|v| (n, v)))
+            {
+                match compiler.emit(number, detail, source.clone()) {
                     Outcome::Compiled(artifact) => {
                         compiled += 1;
                         let told = judge(&artifact.code, detail);

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use luisac_passes::RunOptions;
-use luisac_targets::{Artifact, EmitOptions, find_target, pipeline};
+use luisac_targets::{Artifact, EmitOptions, OptLevel, Source, Target, find_target, pipeline};
 use luisac_xir::{FunctionId, Module, from_ast};
 
 /// What became of a kernel.
@@ -22,29 +23,63 @@ pub fn compile(
     detail: &str,
     change: impl FnOnce(&mut EmitOptions),
 ) -> Outcome {
-    let (target, detail) = find_target(&format!("spirv:{detail}")).expect("a target");
     let mut options = EmitOptions { spirv_asm: true, ..EmitOptions::new(detail) };
     change(&mut options);
-    let passes = pipeline(target, &options).expect("a pipeline");
-    let mut module = module.clone();
     let number = module.kernels().position(|k| k == kernel).expect("a kernel");
-    if let Err(e) = passes.run(&mut module, RunOptions::default()) {
-        return Outcome::Refused(format!("{e:?}"));
+    Compiler::with(module, options).emit_as(number)
+}
+
+/// A module after the target's own passes, to be emitted for several versions.
+pub struct Compiler {
+    target: &'static dyn Target,
+    options: EmitOptions,
+    /// What the passes made of it, or why they refused it.
+    module: Result<Module, String>,
+}
+
+impl Compiler {
+    pub fn new(module: &Module, opt_level: OptLevel) -> Compiler {
+        Compiler::with(module, EmitOptions { opt_level, ..EmitOptions::new("1.5") })
     }
-    let kernel = module.kernels().nth(number).expect("the kernel");
-    match target.emit(&module, kernel, &options) {
-        Ok(artifact) => {
-            artifact.metadata.check().expect("metadata that holds together");
-            Outcome::Compiled(Box::new(artifact))
+
+    fn with(module: &Module, mut options: EmitOptions) -> Compiler {
+        let (target, detail) = find_target(&format!("spirv:{}", options.detail)).expect("a target");
+        options.detail = detail;
+        let passes = pipeline(target, &options).expect("a pipeline");
+        let mut module = module.clone();
+        let run = passes.run(&mut module, RunOptions::default());
+        let module = run.map(|_| module).map_err(|e| format!("{e:?}"));
+        Compiler { target, options, module }
+    }
+
+    /// The kernel of this number for a version.
+    pub fn emit(&mut self, number: usize, detail: &str, source: Option<Arc<Source>>) -> Outcome {
+        self.options.detail = detail.to_string();
+        self.options.source = source;
+        self.emit_as(number)
+    }
+
+    fn emit_as(&self, number: usize) -> Outcome {
+        let module = match &self.module {
+            Ok(module) => module,
+            Err(e) => return Outcome::Refused(e.clone()),
+        };
+        let kernel = module.kernels().nth(number).expect("the kernel");
+        match self.target.emit(module, kernel, &self.options) {
+            Ok(artifact) => {
+                artifact.metadata.check().expect("metadata that holds together");
+                Outcome::Compiled(Box::new(artifact))
+            }
+            Err(e) => Outcome::Refused(format!("{e:?}")),
         }
-        Err(e) => Outcome::Refused(format!("{e:?}")),
     }
 }
 
 /// What `spirv-val` finds wrong with a module of a version; none if there is no `spirv-val`.
 pub fn judge(code: &[u8], detail: &str) -> Option<String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let environment = match detail {
+    let version = detail.split('+').next().unwrap_or(detail);
+    let environment = match version {
         "1.3" => "vulkan1.1",
         "1.4" => "vulkan1.1spv1.4",
         "1.5" => "vulkan1.2",
