@@ -57,11 +57,6 @@ fn has(device: &str) -> bool {
 const KNOWN_ON_VULKAN: &[(&str, &str)] = &[
     ("big_constant", "llvmpipe takes minutes to compile a constant of 16,384 numbers"),
     ("clamp_saturate_step", "at -O0, llvmpipe makes -0 of a selection of 0 among constants"),
-    (
-        "ended_threads_hold_nobody_up",
-        "Vulkan leaves open what a barrier means to threads that have ended; llvmpipe waits wrongly",
-    ),
-    ("partial_block_barrier", "as ended_threads_hold_nobody_up"),
 ];
 
 /// On a device of Vulkan's: the recorded result, or a refusal that names what this device lacks, at most so often.

@@ -14,7 +14,6 @@ const EXPECTED: &[(&str, &str)] = &[
     ("big_constant", "a constant of 128 KiB is written out wherever it is indexed"),
     ("atomics_of_64_bits", "buffers are arrays of 32-bit words"),
     ("direct_texture_sample", "no gradients with a least level"),
-    ("ended_threads_hold_nobody_up", "Mesa's software device waits for ended threads"),
     ("half_rounds_each_operation", "NaN of halves out of Mesa's software device"),
 ];
 

@@ -34,5 +34,6 @@ pub use manager::report::{Report, Run};
 pub use manager::report_diff::{ReportDiff, RunDiff};
 pub use manager::runner::{Observer, RunOptions};
 pub use manager::trace::{self, Emitted, Recorder, Trace, TraceSource};
+pub use transforms::barriers::holds_up;
 pub use transforms::lower_bounds::TRAP_TEXT;
 pub use transforms::lower_math::lowered_by_math;

@@ -14,6 +14,7 @@ pub static PASSES: &[Pass] = &[
     Pass::function::<simplify_cfg::SimplifyCfg>(),
     Pass::function::<irreducible::LowerIrreducibleCfg>(),
     Pass::function::<restructure::RestructureCfg>(),
+    Pass::module::<barriers::KeepThreadsAtBarriers>(),
     Pass::function::<early_return_elimination::EarlyReturnElimination>(),
     Pass::function::<lower_break_continue::LowerBreakContinue>(),
     Pass::module::<inline::Inline>(),

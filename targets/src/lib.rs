@@ -6,6 +6,7 @@
 pub mod clike;
 pub mod errors;
 mod functions;
+mod held;
 mod log;
 mod metadata;
 mod options;

@@ -22,16 +22,14 @@ use std::process::Command;
 const STACK: usize = 1 << 30;
 
 /// What the software device of Mesa does not hold, or what it computes otherwise than Direct3D says.
-const NOT_HERE: [(&str, &str); 9] = [
+const NOT_HERE: [(&str, &str); 7] = [
     ("big_constant", "the driver does not end in 20 s for a table of 16384 words"),
     ("call_chain_250", "it nests 250 statements, and the driver crashes"),
     ("cast_long_to_float", "the driver leaves the rounding to float out before double"),
     ("cast_ulong_to_float", "the driver leaves the rounding to float out before double"),
     ("double_to_half_once", "the driver truncates to half"),
-    ("ended_threads_hold_nobody_up", "the driver has no barrier for threads that have ended"),
     ("float_to_half", "the driver truncates to half and flushes its subnormals"),
     ("long_else_if_chain", "it nests 500 statements, and the driver does not end in 20 s"),
-    ("partial_block_barrier", "the driver has no barrier for threads that have ended"),
 ];
 
 /// What the tests need.

@@ -4,6 +4,7 @@ use crate::analyses::{alias as access, loops};
 
 pub(crate) mod algebraic_simplify;
 pub(crate) mod autodiff;
+pub(crate) mod barriers;
 pub(crate) mod const_fold;
 mod cross_block;
 pub(crate) mod cvp;

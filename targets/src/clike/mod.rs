@@ -25,7 +25,7 @@ pub(crate) mod scopes;
 use luisac_artifact::ParamLayout;
 use luisac_artifact::bindings::{self, Api, Extras};
 use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};
-use luisac_ast::diagnostic::Diagnostic;
+use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::{TypeKind, TypeTable};
 use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp, SpecialRegister};
 use luisac_xir::{ArgumentKind, FunctionId, InstId, Module, Op};
@@ -150,8 +150,10 @@ fn module_text(
         layout.offsets.extend([offset, offset]);
         places.0.extend([places.1.log.into_iter().collect(), Vec::new()]);
     }
-    let module = &*logged.module;
-    let mut cx = ModuleEmit::new(language, module, logged.kernel, options, layout, places)?;
+    let held = crate::held::hold(logged.module, logged.kernel).map_err(first)?;
+    let module = &*held.module;
+    let mut cx = ModuleEmit::new(language, module, held.kernel, options, layout, places)?;
+    cx.outside_returns = held.outside_returns;
     let kernel = kernel_text(&mut cx)?;
     let code = waiting_functions(&mut cx)? + &kernel;
     let code = text_of(&cx, &code);
@@ -231,6 +233,12 @@ fn own_classes(cx: &ModuleEmit<'_>, root: FunctionId) -> Emit<Vec<Class>> {
         })
     };
     cx.module.functions[root].arguments.iter().enumerate().map(class).collect()
+}
+
+/// The first of several mistakes.
+fn first(all: Diagnostics) -> Box<Diagnostic> {
+    let one = all.0.into_iter().next().map(Box::new);
+    one.unwrap_or_else(|| function::internal("the passes failed without a reason"))
 }
 
 /// Refuses operations that the language does not hold, by the first there is.

@@ -44,6 +44,8 @@ pub struct ModuleEmit<'a> {
     pub types: &'a TypeTable,
     /// The kernel, or the callable that is written by itself.
     pub kernel: FunctionId,
+    /// Whether threads outside of the dispatch return first of all.
+    pub outside_returns: bool,
     pub options: &'a EmitOptions,
     pub layout: ParamLayout,
     pub slots: Vec<Vec<Slot>>,
@@ -90,6 +92,7 @@ impl<'a> ModuleEmit<'a> {
             language,
             module,
             types: &module.types,
+            outside_returns: true,
             kernel,
             options,
             layout,

@@ -43,17 +43,7 @@ impl FnEmit<'_> {
             let value = self.value(operand)?;
             values.push(value);
         }
-        let old = match self.follows {
-            None => self.update(op, scalar, pointer, &values)?,
-            Some(_) => {
-                let place = self.temporary(TypeId::U32)?;
-                self.begin_effect();
-                let old = self.update(op, scalar, pointer, &values)?;
-                self.body.store(place, old);
-                self.end_effect();
-                self.body.load(place)
-            }
-        };
+        let old = self.update(op, scalar, pointer, &values)?;
         let old = self.scalar_from_words(scalar, &[old])?;
         self.define(inst, old);
         Ok(())

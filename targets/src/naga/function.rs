@@ -6,16 +6,12 @@ use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{Scalar, TypeId, TypeTable};
 use luisac_xir::op::{ArithmeticOp, CastOp, Space, SpecialRegister};
 use luisac_xir::{Function, InstId, Op, ValueDef, ValueId};
-use naga::{
-    BinaryOperator as B, Block, Expression, Handle, ScalarKind, Statement, SwitchCase,
-    UnaryOperator as U,
-};
+use naga::{BinaryOperator as B, Block, Expression, Handle, ScalarKind, SwitchCase};
 use rustc_hash::FxHashMap;
 
 use super::Emit;
 use super::body::{Body, Val};
 use super::interface::Interface;
-use super::segments::Outside;
 use super::types::Types;
 use super::words::Words;
 use crate::clike::plan::{Event, Plan};
@@ -57,10 +53,6 @@ pub struct FnEmit<'a> {
     roots: FxHashMap<ValueId, Root>,
     flags: FxHashMap<u32, Val>,
     odd_bits: FxHashMap<(u32, u64), Val>,
-    /// Whether the thread is in the dispatch, if code between barriers asks for it each time.
-    inside: Option<Val>,
-    /// The same, if threads outside of the dispatch run along without effects.
-    pub follows: Option<Val>,
     /// A word that is zero, which no compiler can know.
     zero: Option<Val>,
     /// Whether every operation on floats must round for itself.
@@ -113,8 +105,6 @@ impl<'a> FnEmit<'a> {
             roots: FxHashMap::default(),
             flags: FxHashMap::default(),
             odd_bits: FxHashMap::default(),
-            inside: None,
-            follows: None,
             zero: None,
             precise,
         }
@@ -153,9 +143,8 @@ impl<'a> FnEmit<'a> {
     // ---- the whole
 
     /// Writes all events.
-    pub fn write(&mut self, plan: &Plan) -> Emit<()> {
-        let outside = Outside::of(self.func, plan);
-        self.start(&outside)?;
+    pub fn write(&mut self, plan: &Plan, outside_returns: bool) -> Emit<()> {
+        self.start(outside_returns)?;
         let mut open = Vec::new();
         for event in &plan.events {
             if let Event::Block(block) = event {
@@ -176,47 +165,20 @@ impl<'a> FnEmit<'a> {
                 ));
             }
         }
-        self.close_segment();
         Ok(())
     }
 
-    /// Ends the code that only threads in the dispatch run, if that is how the kernel is written.
-    fn close_segment(&mut self) {
-        if let Some(condition) = self.inside {
-            let accept = self.body.close();
-            self.body.statement(Statement::If { condition, accept, reject: Block::new() });
-        }
-    }
-
-    /// A barrier of the block: threads outside of the dispatch come to it too, where they can.
-    pub fn barrier(&mut self) {
-        self.close_segment();
-        let both = naga::Barrier::STORAGE | naga::Barrier::WORK_GROUP;
-        self.body.statement(Statement::ControlBarrier(both));
-        if self.inside.is_some() {
-            self.body.open();
-        }
-    }
-
     /// Variables for values that are used outside of the scope that they are made in, and the arguments.
-    fn start(&mut self, outside: &Outside) -> Emit<()> {
+    fn start(&mut self, outside_returns: bool) -> Emit<()> {
         self.declare_halves()?;
-        let mut hoisted = self.scopes.hoisted().to_vec();
-        if let Outside::Pass(segments) = outside {
-            hoisted.extend(&segments.crossing);
-        }
-        hoisted.sort_unstable();
-        hoisted.dedup();
-        for value in hoisted {
+        for value in self.scopes.hoisted().to_vec() {
             let ty = self.type_of(self.func.value_type(value))?;
             let name = self.name_of(value);
             let variable = self.body.local(name, ty, None);
             self.hoisted.insert(value, variable);
         }
-        match outside {
-            Outside::End => self.guard_threads()?,
-            Outside::Follow => self.follows = Some(self.is_inside()?),
-            Outside::Pass(_) => {}
+        if outside_returns {
+            self.guard_threads()?;
         }
         for (i, argument) in self.func.arguments.iter().enumerate() {
             if self.func.is_resource(argument.value) || !self.func.has_uses(argument.value) {
@@ -227,34 +189,7 @@ impl<'a> FnEmit<'a> {
             self.body.name(value, argument.name.as_deref().unwrap_or("argument").to_string());
             self.values.insert(argument.value, value);
         }
-        self.make_zero()?;
-        if let Outside::Pass(_) = outside {
-            self.inside = Some(self.is_inside()?);
-            self.body.open();
-        }
-        Ok(())
-    }
-
-    fn is_inside(&mut self) -> Emit<Val> {
-        let beyond = self.is_beyond()?;
-        let inside = self.body.unary(U::LogicalNot, beyond);
-        self.body.name(inside, "inside".to_string());
-        Ok(inside)
-    }
-
-    /// Begins an effect that threads outside of the dispatch do not have.
-    pub fn begin_effect(&mut self) {
-        if self.follows.is_some() {
-            self.body.open();
-        }
-    }
-
-    /// Ends it.
-    pub fn end_effect(&mut self) {
-        if let Some(condition) = self.follows {
-            let accept = self.body.close();
-            self.body.statement(Statement::If { condition, accept, reject: Block::new() });
-        }
+        self.make_zero()
     }
 
     /// The top bits that all sizes of the dispatch share: none, as no dispatch has 2^93 threads.
@@ -620,11 +555,6 @@ impl<'a> FnEmit<'a> {
         let (root, base, indices) = self.root(self.func.arg(inst, 0))?;
         let ty = self.func.value_type(base);
         let value = self.value(self.func.arg(inst, 1))?;
-        let is_shared =
-            self.func.def_inst(base).is_some_and(|i| self.func.op(i) == Op::Alloca(Space::Shared));
-        if is_shared {
-            self.begin_effect();
-        }
         match root {
             Root::Typed(pointer) => {
                 let (pointer, _) = self.part(pointer, ty, &indices)?;
@@ -635,9 +565,6 @@ impl<'a> FnEmit<'a> {
                 let (byte, ty) = self.byte_offset(zero, ty, &indices)?;
                 self.write_words(words, byte, ty, value)?;
             }
-        }
-        if is_shared {
-            self.end_effect();
         }
         Ok(())
     }

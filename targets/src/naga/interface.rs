@@ -62,6 +62,8 @@ pub struct Plan<'a> {
     pub atomic: Vec<bool>,
     /// Images, by argument, that are read while they are storage images.
     pub read_images: Vec<bool>,
+    /// Whether threads outside of the dispatch return first of all.
+    pub outside_returns: bool,
 }
 
 impl Interface {
@@ -239,21 +241,16 @@ fn storage_class(element: Scalar, reads: bool) -> ImageClass {
 impl FnEmit<'_> {
     /// Ends threads outside of the dispatch.
     pub fn guard_threads(&mut self) -> Emit<()> {
-        let condition = self.is_beyond()?;
-        let accept = naga::Block::from_vec(vec![Statement::Return { value: None }]);
-        let reject = naga::Block::new();
-        self.body.statement(Statement::If { condition, accept, reject });
-        Ok(())
-    }
-
-    /// Whether the thread is outside of the dispatch.
-    pub fn is_beyond(&mut self) -> Emit<Val> {
         let size = TypeId::vector(Scalar::U32, 3);
         let size = self.read_param(self.interface.params, self.interface.dispatch, size)?;
         let id = self.interface.dispatch_id;
         let argument = self.body.binary(naga::BinaryOperator::GreaterEqual, id, size);
         let fun = naga::RelationalFunction::Any;
-        Ok(self.body.value(Expression::Relational { fun, argument }))
+        let condition = self.body.value(Expression::Relational { fun, argument });
+        let accept = naga::Block::from_vec(vec![Statement::Return { value: None }]);
+        let reject = naga::Block::new();
+        self.body.statement(Statement::If { condition, accept, reject });
+        Ok(())
     }
 
     /// What a resource argument is.

@@ -15,7 +15,6 @@ mod body;
 mod function;
 mod interface;
 mod resources;
-mod segments;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -270,8 +269,9 @@ fn emit_here(
         Language::Wgsl => entry_name(&metadata.entry),
         Language::Glsl => "main".to_string(),
     };
-    let func = &logged.module.functions[logged.kernel];
-    let types = &logged.module.types;
+    let held = crate::held::hold(logged.module, logged.kernel).map_err(|e| first(e, original))?;
+    let func = &held.module.functions[held.kernel];
+    let types = &held.module.types;
     let block_size = match func.kind {
         FunctionKind::Kernel { block_size } => block_size,
         _ => [1; 3],
@@ -288,6 +288,7 @@ fn emit_here(
         block_size,
         atomic: uses.atomic,
         read_images: uses.read_images,
+        outside_returns: held.outside_returns,
     };
     let precise = options.math == MathMode::Precise;
     let written = build(&plan, uses.atomic_shared, precise, &mut metadata)?;
@@ -297,6 +298,12 @@ fn emit_here(
     let info = validate(&written, func)?;
     let text = write(language, &written, &info, &metadata.entry, func)?;
     Ok(Artifact { code: text.into_bytes(), extension, metadata, texts: Vec::new() })
+}
+
+/// The first of several mistakes.
+fn first(all: Diagnostics, func: &Function) -> Box<Diagnostic> {
+    let one = all.0.into_iter().next().map(Box::new);
+    one.unwrap_or_else(|| wrong_form(func, "passes that failed without a reason"))
 }
 
 /// Builds naga's module, and notes what the device must be able to do.
@@ -314,7 +321,7 @@ fn build(
     let interface = Interface::of(plan, &mut module, &mut body);
     let facts = Facts { atomic_shared };
     let mut f = FnEmit::new(plan.types, func, &control, module, body, interface, facts, precise);
-    f.write(&control)?;
+    f.write(&control, plan.outside_returns)?;
     limits(&f)?;
     metadata.shared_bytes = f.shared_bytes as _;
     let (mut module, body) = (f.module, f.body);

@@ -43,13 +43,11 @@ impl FnEmit<'_> {
             R::BufferRead | R::BufferVolatileRead => {
                 let words = self.buffer(arg(0))?;
                 let byte = self.element_offset(arg(1), ty)?;
-                let byte = self.readable(arg(0), byte, ty)?;
                 self.read_words(words, byte, ty)?
             }
             R::ByteBufferRead | R::ByteBufferVolatileRead => {
                 let words = self.buffer(arg(0))?;
                 let byte = self.index(arg(1))?;
-                let byte = self.readable(arg(0), byte, ty)?;
                 self.read_words(words, byte, ty)?
             }
             R::Texture2dRead | R::Texture3dRead => self.texel(inst)?,
@@ -61,13 +59,6 @@ impl FnEmit<'_> {
 
     /// `resource_write`
     pub fn resource_write(&mut self, inst: InstId, op: W) -> Emit<()> {
-        self.begin_effect();
-        self.write_resource(inst, op)?;
-        self.end_effect();
-        Ok(())
-    }
-
-    fn write_resource(&mut self, inst: InstId, op: W) -> Emit<()> {
         let arg = |i| self.func.arg(inst, i);
         match op {
             W::BufferWrite | W::BufferVolatileWrite => {
@@ -147,20 +138,6 @@ impl FnEmit<'_> {
             Some(s) if s.bits() == 64 => self.body.convert(count, ScalarKind::Uint, 8),
             _ => count,
         })
-    }
-
-    /// A byte offset that a thread outside of the dispatch can read a value of type `ty` at; the same for the others.
-    fn readable(&mut self, base: ValueId, byte: Val, ty: TypeId) -> Emit<Val> {
-        let Some(inside) = self.follows else { return Ok(byte) };
-        let bytes = self.buffer_size(base, 1, TypeId::U32)?;
-        let size = self.body.u32(self.types.size(ty) as u32);
-        let fits = self.body.binary(B::GreaterEqual, bytes, size);
-        let last = self.body.binary(B::Subtract, bytes, size);
-        let zero = self.body.u32(0);
-        let last = self.body.select(fits, last, zero);
-        let beyond = self.body.binary(B::Greater, byte, last);
-        let near = self.body.select(beyond, last, byte);
-        Ok(self.body.select(inside, byte, near))
     }
 
     // ---- images

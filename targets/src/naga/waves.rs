@@ -16,7 +16,8 @@ impl FnEmit<'_> {
     /// `thread_group`
     pub fn thread_group(&mut self, inst: InstId, op: ThreadGroupOp) -> Emit<()> {
         if op == SynchronizeBlock {
-            self.barrier();
+            let both = naga::Barrier::STORAGE | naga::Barrier::WORK_GROUP;
+            self.body.statement(Statement::ControlBarrier(both));
             return Ok(());
         }
         if op == ShaderExecutionReorder {

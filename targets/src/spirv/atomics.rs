@@ -1,7 +1,8 @@
 //! Atomic read-modify-write: relaxed; device scope on buffers, block scope in shared memory.
 //!
 //! Integers of 32 and 64 bits have instructions. Floats are changed by compare and exchange on their bits: no device feature is
-//! needed, and the rules for NaN and the zeros hold. Numbers of 8 and 16 bits are changed in the word that they lie in.
+//! needed, and the rules for NaN and the zeros hold. If the target's detail asks for it, buffers of floats that are only added to and subtracted
+//! from are floats in memory and have an instruction too. Numbers of 8 and 16 bits are changed in the word that they lie in.
 
 use luisac_ast::diagnostic::Diagnostic;
 use luisac_ast::types::{Scalar, TypeId};
@@ -16,6 +17,13 @@ use super::raw::Source;
 use super::types::{Leaf, leaf};
 use super::{Emit, internal};
 use crate::errors;
+
+/// Whether an operation on floats is one that `VK_EXT_shader_atomic_float` has: an addition, or one of what is negated. Minimum and maximum
+/// of another extension leave NaN and the zeros open, and halves are in few devices.
+pub fn is_sum(op: AtomicOp, scalar: Scalar) -> bool {
+    matches!(op, AtomicOp::FetchAdd | AtomicOp::FetchSub)
+        && matches!(scalar, Scalar::F32 | Scalar::F64)
+}
 
 /// An integer in memory that atomics work on.
 #[derive(Clone, Copy)]
@@ -60,6 +68,9 @@ impl FnEmit<'_> {
         }
         let place = self.buffer_place(base, index)?;
         let place = self.element(place, rest)?;
+        if scalar.is_float() && !place.form.floats_as_ints {
+            return self.add_float(op, place.pointer, scalar, &operands);
+        }
         let cell =
             Cell { pointer: place.pointer, bits: scalar.bits(), scope: Scope::Device, shift: None };
         self.atomic_at(op, cell, scalar, &operands)
@@ -169,6 +180,30 @@ impl FnEmit<'_> {
         let (scope, relaxed) = (self.m.u32(cell.scope as u32), self.m.u32(0));
         let old = self.op(instruction, ty, &[cell.pointer, scope, relaxed, bits]);
         self.number_of(old, scalar)
+    }
+
+    /// Adds to a float in a buffer, or subtracts from it.
+    fn add_float(
+        &mut self,
+        op: AtomicOp,
+        pointer: Id,
+        scalar: Scalar,
+        operands: &[Id],
+    ) -> Emit<Id> {
+        let (Some(&v), true) = (operands.first(), is_sum(op, scalar)) else {
+            return Err(internal("an atomic on floats that has no instruction"));
+        };
+        self.m.capability(match scalar {
+            Scalar::F64 => Capability::AtomicFloat64AddEXT,
+            _ => Capability::AtomicFloat32AddEXT,
+        });
+        let ty = self.types.scalar(&mut self.m, scalar)?;
+        let added = match op {
+            AtomicOp::FetchSub => self.op(Op::FNegate, ty, &[v]),
+            _ => v,
+        };
+        let (scope, relaxed) = (self.m.u32(Scope::Device as u32), self.m.u32(0));
+        Ok(self.op(Op::AtomicFAddEXT, ty, &[pointer, scope, relaxed, added]))
     }
 
     fn compare_exchange(&mut self, cell: Cell, expected: Id, desired: Id) -> Emit<Id> {

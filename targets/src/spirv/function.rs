@@ -49,6 +49,7 @@ pub struct FnEmit<'a> {
     pub bindings: &'a Bindings,
     /// Position of the log among the arguments, if there is one; its capacity comes next.
     pub log_argument: Option<usize>,
+    outside_returns: bool,
     /// Variables of the module.
     pub interface: Interface,
     /// The code.
@@ -80,6 +81,10 @@ pub struct Given<'a> {
     pub bindings: &'a Bindings,
     pub log_argument: Option<usize>,
     pub minor: u8,
+    /// Whether threads outside of the dispatch return first of all.
+    pub outside_returns: bool,
+    /// Whether buffers of floats may be added to by one instruction.
+    pub adds_floats: bool,
 }
 
 impl<'a> FnEmit<'a> {
@@ -98,7 +103,8 @@ impl<'a> FnEmit<'a> {
             slots: given.slots,
             bindings: given.bindings,
             log_argument: given.log_argument,
-            interface: Interface::of(given.xir, func),
+            outside_returns: given.outside_returns,
+            interface: Interface::of(given.xir, func, given.adds_floats),
             blocks: Blocks::default(),
             variables: Code::default(),
             values: func.value_map(),
@@ -126,7 +132,9 @@ impl<'a> FnEmit<'a> {
         let id = self.m.id();
         let entry = self.m.id();
         self.blocks.begin(entry);
-        self.guard()?;
+        if self.outside_returns {
+            self.guard()?;
+        }
         self.entry_values()?;
         let cfg = ControlFlowGraph::compute(self.func);
         if let Some(&first) = cfg.reverse_post_order().first() {

@@ -50,7 +50,7 @@ pub struct Interface {
 
 impl Interface {
     /// Looks at what a kernel does with its resources.
-    pub fn of(xir: &Xir, func: &Function) -> Interface {
+    pub fn of(xir: &Xir, func: &Function, adds_floats: bool) -> Interface {
         let mut interface = Interface {
             variables: FxHashMap::default(),
             registers: FxHashMap::default(),
@@ -72,7 +72,7 @@ impl Interface {
                     }
                     X::Atomic(op) => {
                         writes = true;
-                        interface.note_atomic(xir, func, func.args(inst), op);
+                        interface.note_atomic(xir, func, (func.args(inst), op), adds_floats);
                     }
                     _ => {}
                 }
@@ -83,7 +83,13 @@ impl Interface {
     }
 
     /// Floats that are compared and exchanged are integers in memory; so are numbers below 32 bits in shared memory.
-    fn note_atomic(&mut self, xir: &Xir, func: &Function, args: &[ValueId], op: AtomicOp) {
+    fn note_atomic(
+        &mut self,
+        xir: &Xir,
+        func: &Function,
+        (args, op): (&[ValueId], AtomicOp),
+        adds_floats: bool,
+    ) {
         let Some(&base) = args.first() else { return };
         let values = &args[args.len().saturating_sub(op.value_count())..];
         let scalar = values.first().and_then(|&v| xir.types.scalar_of(func.value_type(v)));
@@ -92,6 +98,7 @@ impl Interface {
             if let ValueDef::Argument(i) = func.value_def(base)
                 && let Some(form) = self.forms.get_mut(i as usize)
                 && scalar.is_float()
+                && !(adds_floats && super::atomics::is_sum(op, scalar))
             {
                 form.floats_as_ints = true;
             }

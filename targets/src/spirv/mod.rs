@@ -28,7 +28,6 @@ use luisac_artifact::bindings::Api;
 use luisac_artifact::metadata::MathMode;
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::Scalar;
-use luisac_passes::{Pipeline, RunOptions};
 use luisac_xir::op::{
     ArithmeticOp as A, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp,
 };
@@ -36,7 +35,7 @@ use luisac_xir::{FunctionId, Module, Op};
 use rspirv::spirv::ExecutionMode;
 
 use crate::log::{Logged, lower_log};
-use crate::{Artifact, EmitOptions, ExtraText, InputForm, OptLevel, Support, Target, errors};
+use crate::{Artifact, EmitOptions, ExtraText, InputForm, OptLevel, Support, Target, errors, held};
 use function::{FnEmit, Given};
 
 /// A result, or what is wrong.
@@ -46,7 +45,20 @@ type Emit<T> = Result<T, Box<Diagnostic>>;
 pub struct Spirv;
 
 /// SPIR-V versions, the default first: Vulkan 1.2 takes 1.5, Vulkan 1.1 takes 1.3 (1.4 by extension), Vulkan 1.3 takes 1.6.
-const VERSIONS: [&str; 4] = ["1.5", "1.3", "1.4", "1.6"];
+/// Each may be followed by [`FLOAT_ATOMICS`].
+const DETAILS: [&str; 8] = [
+    "1.5",
+    "1.3",
+    "1.4",
+    "1.6",
+    "1.5+float-atomics",
+    "1.3+float-atomics",
+    "1.4+float-atomics",
+    "1.6+float-atomics",
+];
+
+/// What a detail ends with that lets buffers of floats be added to by one instruction: `VK_EXT_shader_atomic_float`.
+const FLOAT_ATOMICS: &str = "+float-atomics";
 
 impl Target for Spirv {
     fn name(&self) -> &'static str {
@@ -56,7 +68,7 @@ impl Target for Spirv {
         "SPIR-V for Vulkan"
     }
     fn details(&self) -> &'static [&'static str] {
-        &VERSIONS
+        &DETAILS
     }
     fn form(&self) -> InputForm {
         InputForm { structured: true, phis: true, scalarised: true }
@@ -71,13 +83,13 @@ impl Target for Spirv {
         keeps_native(op, scalar, math)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        let detail = detail.unwrap_or(VERSIONS[0]);
-        if VERSIONS.contains(&detail) {
+        let detail = detail.unwrap_or(DETAILS[0]);
+        if DETAILS.contains(&detail) {
             return Ok(detail.to_string());
         }
         let text = format!("the target `spirv` has no version `{detail}`");
         Err(Diagnostic::error(errors::UNKNOWN_DETAIL, text)
-            .with_help("the versions are 1.3, 1.4, 1.5 and 1.6"))
+            .with_help("the versions are 1.3, 1.4, 1.5 and 1.6, each also with `+float-atomics`"))
     }
     fn emit(
         &self,
@@ -156,7 +168,8 @@ fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
 }
 
 fn minor_version(detail: &str) -> Emit<u8> {
-    let minor = detail.strip_prefix("1.").and_then(|m| m.parse().ok());
+    let version = detail.strip_suffix(FLOAT_ATOMICS).unwrap_or(detail);
+    let minor = version.strip_prefix("1.").and_then(|m| m.parse().ok());
     minor.filter(|m| (3..=6).contains(m)).ok_or_else(|| {
         Diagnostic::error(errors::UNKNOWN_DETAIL, format!("there is no SPIR-V `{detail}`")).into()
     })
@@ -169,52 +182,65 @@ fn emit(
 ) -> Result<Artifact, Diagnostics> {
     let one = |e: Box<Diagnostic>| Diagnostics(vec![*e]);
     crate::check_externals(module, kernel).map_err(one)?;
-    let logged = with_log(module, kernel, options)?;
-    emit_logged(module, kernel, &logged, options).map_err(one)
+    let prepared = prepare(module, kernel, options)?;
+    emit_prepared(module, kernel, &prepared, options).map_err(one)
 }
 
-/// The kernel with its prints and asserts as plain writes. Threads that fail return, which they cannot do in every place of structured
-/// control flow: it is taken apart before, and put together again.
-fn with_log<'a>(
+/// A kernel as it is emitted.
+struct Prepared<'a> {
+    logged: Logged<'a>,
+    /// Whether threads outside of the dispatch return first of all.
+    outside_returns: bool,
+}
+
+/// The kernel with its prints and asserts as plain writes, and with all threads at its barriers. Threads that fail return, and threads
+/// that have ended go on to barriers, which they cannot do in every place of structured control flow: it is taken apart before, and put
+/// together again.
+fn prepare<'a>(
     module: &'a Module,
     kernel: FunctionId,
     options: &EmitOptions,
-) -> Result<Logged<'a>, Diagnostics> {
+) -> Result<Prepared<'a>, Diagnostics> {
     let func = &module.functions[kernel];
     let logs = |block| func.insts(block).any(|i| matches!(func.op(i), Op::Print | Op::Assert));
-    if !func.blocks().any(logs) {
+    if !func.blocks().any(logs) && !held::may_wait(module, kernel) {
         let module = Cow::Borrowed(module);
-        return Ok(Logged { module, kernel, formats: Vec::new(), has_log: false });
+        let logged = Logged { module, kernel, formats: Vec::new(), has_log: false };
+        return Ok(Prepared { logged, outside_returns: true });
     }
-    let run = |text: &str, module: &mut Module| -> Result<(), Diagnostics> {
-        let passes = Pipeline::parse(text).map_err(|e| Diagnostics(vec![e]))?;
-        passes.run(module, RunOptions::default()).map(|_| ())
-    };
     // Passes may number functions anew.
-    let position = module.kernels().position(|k| k == kernel).unwrap_or(0);
-    let kernel_of = |module: &Module| module.kernels().nth(position).unwrap_or(kernel);
-    let mut flat = module.clone();
-    run("keep_waves_in_loops,destructure_cfg", &mut flat)?;
+    let kernel_of = |module: &Module| module.kernels().next().unwrap_or(kernel);
+    let mut flat = held::alone(module, kernel);
+    held::run(held::FLATTEN, &mut flat)?;
     let kernel = kernel_of(&flat);
     let logged = lower_log(&flat, kernel).map_err(|e| Diagnostics(vec![e]))?;
     let (formats, has_log) = (logged.formats, logged.has_log);
     let mut lowered = logged.module.into_owned();
-    let structure = match options.opt_level {
-        OptLevel::O0 => "lower_edge_cases{fast_math=false},restructure_cfg",
-        _ => "lower_edge_cases{fast_math=false},restructure_cfg,mem2reg,dce",
-    };
-    run(structure, &mut lowered)?;
+    let waits = luisac_passes::holds_up(&lowered.functions[kernel_of(&lowered)]);
+    let mut passes = Vec::new();
+    if waits {
+        passes.push(held::KEEP);
+    }
+    if waits && options.opt_level != OptLevel::O0 {
+        passes.push("mem2reg,dce,simplify_cfg");
+    }
+    passes.push("lower_edge_cases{fast_math=false},restructure_cfg");
+    if options.opt_level != OptLevel::O0 {
+        passes.push("mem2reg,dce");
+    }
+    held::run(&passes.join(","), &mut lowered)?;
     let kernel = kernel_of(&lowered);
-    Ok(Logged { module: Cow::Owned(lowered), kernel, formats, has_log })
+    let logged = Logged { module: Cow::Owned(lowered), kernel, formats, has_log };
+    Ok(Prepared { logged, outside_returns: !waits })
 }
 
-fn emit_logged(
+fn emit_prepared(
     module: &Module,
     kernel: FunctionId,
-    logged: &Logged<'_>,
+    prepared: &Prepared<'_>,
     options: &EmitOptions,
 ) -> Emit<Artifact> {
-    let func = &module.functions[kernel];
+    let (func, logged) = (&module.functions[kernel], &prepared.logged);
     let layout = crate::metadata::param_layout(&module.types, func, logged.has_log)?;
     let (slots, bindings) = crate::metadata::binding_slots(module, kernel, &layout, Api::Vulkan);
     let given = Given {
@@ -226,6 +252,9 @@ fn emit_logged(
         bindings: &bindings,
         log_argument: logged.has_log.then_some(func.arguments.len()),
         minor: minor_version(&options.detail)?,
+        outside_returns: prepared.outside_returns,
+        // Devices may flush subnormals there, which `precise` keeps.
+        adds_floats: options.detail.ends_with(FLOAT_ATOMICS) && options.math == MathMode::Fast,
     };
     let mut f = FnEmit::new(&given)?;
     let (entry, code) = f.run()?;

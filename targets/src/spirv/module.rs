@@ -103,6 +103,9 @@ impl Module {
             Capability::SignedZeroInfNanPreserve
             | Capability::DenormPreserve
             | Capability::RoundingModeRTE => (4, "SPV_KHR_float_controls"),
+            Capability::AtomicFloat32AddEXT | Capability::AtomicFloat64AddEXT => {
+                (99, "SPV_EXT_shader_atomic_float_add")
+            }
             Capability::ShaderClockKHR => (99, "SPV_KHR_shader_clock"),
             _ => return,
         };

@@ -1,6 +1,7 @@
 //! What each pass does, as text.
 
 mod arithmetic;
+mod barriers;
 mod bounds;
 mod calls;
 mod cfg;

@@ -254,9 +254,11 @@ pub fn head(f: &mut FnEmit<'_, '_>) -> Emit<String> {
     }
     let name = crate::metadata::entry_symbol(kernel);
     let last = f.cx.layout.dispatch / 16;
-    f.lines.open(format!("if (any(dispatch_id >= params[{last}].xyz)) {{"));
-    f.lines.push("return;");
-    f.lines.close("}");
+    if f.cx.outside_returns {
+        f.lines.open(format!("if (any(dispatch_id >= params[{last}].xyz)) {{"));
+        f.lines.push("return;");
+        f.lines.close("}");
+    }
     let mut declare = |register: SpecialRegister, text: String| {
         if needs.has(register) {
             let ty = if register.ty() == luisac_ast::types::TypeId::U32 { "uint" } else { "uint3" };

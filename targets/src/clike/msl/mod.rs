@@ -265,9 +265,11 @@ pub fn head(f: &mut FnEmit<'_, '_>) -> Emit<String> {
             parameters.push(format!("{ty} {} [[{attribute}]]", f.specials[register as usize]));
         }
     }
-    f.lines.open("if (any(dispatch_id >= params.dispatch.xyz)) {");
-    f.lines.push("return;");
-    f.lines.close("}");
+    if f.cx.outside_returns {
+        f.lines.open("if (any(dispatch_id >= params.dispatch.xyz)) {");
+        f.lines.push("return;");
+        f.lines.close("}");
+    }
     for (register, text) in [
         (SpecialRegister::DispatchSize, "params.dispatch.xyz"),
         (SpecialRegister::KernelId, "params.dispatch.w"),
