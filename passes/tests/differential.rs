@@ -37,7 +37,7 @@ const PIPELINES: &[&str] = &[
     "keep_waves_in_loops,@O2-flat-scalar,lower_bounds",
     "keep_waves_in_loops,@O2-flat-scalar,lower_edge_cases{short_words=false}",
     "keep_waves_in_loops,destructure_cfg,inline_all,keep_threads_at_barriers,restructure_cfg",
-    "keep_waves_in_loops,@O2-flat-scalar,mem2reg,keep_threads_at_barriers,mem2reg,simplify_cfg,restructure_cfg",
+    "keep_waves_in_loops,@O2-flat-scalar,mem2reg,keep_threads_at_barriers,dce,simplify_cfg,restructure_cfg,mem2reg",
 ];
 
 fn lower(case: &Case) -> Option<(Module, FunctionId)> {

@@ -27,6 +27,9 @@ pub(crate) const FLATTEN: &str = "reg2mem,keep_waves_in_loops,destructure_cfg,\
 /// Brings threads to barriers, from flat control flow in any form to flat memory form.
 pub(crate) const KEEP: &str = "mem2reg,keep_threads_at_barriers";
 
+/// Cleans up behind. Control flow is structured in memory form: with phis, arms of a loop may come to the same barrier in different rounds.
+pub(crate) const TIDY: &str = "dce,simplify_cfg";
+
 /// Brings the threads of a kernel to its barriers; from structured control flow in memory form, and back to it.
 ///
 /// # Errors
@@ -42,7 +45,8 @@ pub(crate) fn hold(module: Cow<'_, Module>, kernel: FunctionId) -> Result<Held<'
         return Ok(Held { module, kernel, outside_returns: true });
     }
     run(KEEP, &mut own)?;
-    run("dce,simplify_cfg,restructure_cfg,reg2mem,dce", &mut own)?;
+    run(TIDY, &mut own)?;
+    run("restructure_cfg,reg2mem,dce", &mut own)?;
     let kernel = kernel_of(&own);
     Ok(Held { module: Cow::Owned(own), kernel, outside_returns: false })
 }

@@ -220,9 +220,7 @@ fn prepare<'a>(
     let mut passes = Vec::new();
     if waits {
         passes.push(held::KEEP);
-    }
-    if waits && options.opt_level != OptLevel::O0 {
-        passes.push("mem2reg,dce,simplify_cfg");
+        passes.push(held::TIDY);
     }
     passes.push("lower_edge_cases{fast_math=false},restructure_cfg");
     if options.opt_level != OptLevel::O0 {

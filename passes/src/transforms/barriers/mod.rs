@@ -330,9 +330,6 @@ impl Keeper<'_> {
                 b.store(left, number);
             }
         }
-        if let Some(votes) = &votes {
-            votes.begin(func, types, start);
-        }
         let end = func.append_block();
         let meet = SecondaryMap::new();
         let mut keeper = Keeper { func, types, running, votes, meet, end, targets: Vec::new() };
@@ -342,6 +339,10 @@ impl Keeper<'_> {
         plan.checks.iter().for_each(|&b| keeper.check(b));
         plan.ways.iter().for_each(|&way| keeper.pass_by(way));
         keeper.finish();
+        // Last, as it divides the entry block.
+        if let Some(votes) = votes {
+            votes.begin(keeper.func, keeper.types, start);
+        }
     }
 
     fn is_running(&mut self, at: InstId) -> ValueId {
