@@ -7,7 +7,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: luisac-testing diff [--kernels N] [--seed S] [--seconds T] [--jobs J] [--single | --rows R | --pipelines P] [--out DIR]
        luisac-testing diff --seed S --passes PIPELINE     one kernel, printed, through one pipeline
-       luisac-testing ladders [--max SIZE] [--ladder NAME] [--pass NAME]";
+       luisac-testing ladders [--max SIZE] [--ladder NAME] [--start lowered|ssa] [--pass NAME] [--jobs N | --rows true]
+       luisac-testing ladders --pipeline TEXT [--max SIZE] [--ladder NAME]       its speed on the largest size";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);

@@ -8,9 +8,6 @@ const SMALL: usize = 3_000;
 const LARGE: usize = 24_000;
 /// Between these sizes caches overflow, which linear passes feel; the square would be an exponent of 2.
 const LIMIT: f64 = 1.55;
-/// The counters of loops inside each other are live in all inner loops; `mem2reg` follows them up to its budget, which is more
-/// than these sizes take.
-const BOUNDED: (&str, &str) = ("mem2reg", "nested_loops");
 /// What takes less is not measured well enough.
 const LEAST: Duration = Duration::from_micros(500);
 
@@ -25,14 +22,15 @@ fn exponent(ladder: &ladders::Ladder, start: Start, pass: usize) -> Option<f64> 
 }
 
 fn linear(start: Start) {
+    ladders::one_thread(|| find_slow(start)).unwrap();
+}
+
+fn find_slow(start: Start) {
     let mut slow = Vec::new();
     for ladder in LADDERS {
         let (small, large) =
             (ladders::prepared(ladder, SMALL, start), ladders::prepared(ladder, LARGE, start));
         for (number, pass) in PASSES.iter().enumerate() {
-            if (pass.name(), ladder.name) == BOUNDED {
-                continue;
-            }
             let Some(most) = ladders::time(&large, pass, 1).filter(|&t| t >= LEAST) else {
                 continue;
             };

@@ -17,7 +17,10 @@ pub struct DominatorTree {
     idom: Vec<u32>,
     /// Entry and exit times of a walk over the dominator tree, by number.
     interval: Vec<(u32, u32)>,
-    children: Vec<Vec<u32>>,
+    /// The children of all blocks, by number, those of one block side by side in ascending order.
+    children: Vec<u32>,
+    /// Where the children of a block start, by number; one more at the end.
+    first_child: Vec<u32>,
 }
 
 impl DominatorTree {
@@ -56,10 +59,22 @@ impl DominatorTree {
 
     fn number_tree(&mut self) {
         let count = self.order.len();
-        self.children = vec![Vec::new(); count];
+        // Starts move up by one block while the children are put in their places.
+        let mut next = vec![0u32; count + 2];
         for n in 1..count {
-            self.children[self.idom[n] as usize].push(n as u32);
+            next[self.idom[n] as usize + 2] += 1;
         }
+        for n in 1..next.len() {
+            next[n] += next[n - 1];
+        }
+        self.children = vec![0; count.saturating_sub(1)];
+        for n in 1..count {
+            let place = &mut next[self.idom[n] as usize + 1];
+            self.children[*place as usize] = n as u32;
+            *place += 1;
+        }
+        next.pop();
+        self.first_child = next;
         self.interval = vec![(0, 0); count];
         let mut time = 0;
         let mut stack = vec![(0u32, 0usize)];
@@ -68,7 +83,7 @@ impl DominatorTree {
                 self.interval[*n as usize].0 = time;
                 time += 1;
             }
-            if let Some(&child) = self.children[*n as usize].get(*next) {
+            if let Some(&child) = self.children_of(*n as usize).get(*next) {
                 *next += 1;
                 stack.push((child, 0));
             } else {
@@ -91,8 +106,12 @@ impl DominatorTree {
 
     /// The blocks whose immediate dominator this is.
     pub fn children(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
-        let list = self.index(block).map_or(&[][..], |n| &self.children[n][..]);
+        let list = self.index(block).map_or(&[][..], |n| self.children_of(n));
         list.iter().map(|&n| self.order[n as usize])
+    }
+
+    fn children_of(&self, number: usize) -> &[u32] {
+        &self.children[self.first_child[number] as usize..self.first_child[number + 1] as usize]
     }
 
     /// Whether every path from the entry to `b` passes `a`; a block dominates itself. False if either is unreachable.
@@ -109,9 +128,12 @@ impl DominatorTree {
 
     /// Blocks in a preorder of the dominator tree.
     pub fn preorder(&self) -> Vec<BlockId> {
-        let mut by_time: Vec<usize> = (0..self.order.len()).collect();
-        by_time.sort_unstable_by_key(|&n| self.interval[n].0);
-        by_time.into_iter().map(|n| self.order[n]).collect()
+        // Each block takes two steps of time, of which the first is its place among those that were entered.
+        let mut by_time = vec![NONE; 2 * self.order.len()];
+        for (n, &(entry, _)) in self.interval.iter().enumerate() {
+            by_time[entry as usize] = n as u32;
+        }
+        by_time.into_iter().filter(|&n| n != NONE).map(|n| self.order[n as usize]).collect()
     }
 
     /// Whether `value` is available at the end of `block` (for phi edges) or, for `Some(user)`, right before `user` in that block.

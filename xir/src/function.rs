@@ -150,7 +150,7 @@ impl InstData {
 }
 
 // The longest kernels have tens of millions of instructions.
-const _: () = assert!(std::mem::size_of::<InstData>() <= 80);
+const _: () = assert!(std::mem::size_of::<InstData>() <= 72);
 
 /// A function: arenas of blocks, instructions and values, and the order of both.
 #[derive(Clone, Debug)]
@@ -589,21 +589,15 @@ impl Function {
         self.insts.len()
     }
 
-    /// Bytes that the arenas hold, in use or not; text and long constants are left out.
+    /// Bytes that the arenas hold, in use or not; lists of blocks, text and long constants are left out.
     pub fn memory(&self) -> usize {
         fn bytes<T>(count: usize) -> usize {
             count * size_of::<T>()
         }
-        let blocks_named: usize = self
-            .insts
-            .values()
-            .map(|i| bytes::<BlockId>(i.blocks.as_ref().map_or(0, |b| b.len())))
-            .sum();
         bytes::<ValueData>(self.values.len())
             + bytes::<InstData>(self.insts.len())
             + bytes::<crate::layout::BlockData>(self.blocks.len())
             + bytes::<(TypeId, ConstBytes)>(self.constants.len())
-            + blocks_named
             + self.operands.memory()
     }
 

@@ -19,6 +19,9 @@ pub(crate) struct BlockData {
 pub(crate) struct BlockOrder {
     first: PackedOption<BlockId>,
     last: PackedOption<BlockId>,
+    /// How many blocks are in the order, and how many instructions in blocks.
+    blocks: usize,
+    insts: usize,
 }
 
 impl Function {
@@ -44,6 +47,7 @@ impl Function {
     }
 
     fn link_block(&mut self, block: BlockId, after: Option<BlockId>) {
+        self.layout.blocks += 1;
         let next = match after {
             Some(after) => self.blocks[after].next,
             None => self.layout.first,
@@ -61,6 +65,7 @@ impl Function {
     }
 
     fn unlink_block(&mut self, block: BlockId) {
+        self.layout.blocks -= 1;
         let (prev, next) = (self.blocks[block].prev, self.blocks[block].next);
         match prev.expand() {
             Some(prev) => self.blocks[prev].next = next,
@@ -191,6 +196,7 @@ impl Function {
 
     fn link_inst(&mut self, inst: InstId, block: BlockId, after: Option<InstId>) {
         assert!(self.inst_block(inst).is_none(), "the instruction is already in a block");
+        self.layout.insts += 1;
         let next = match after {
             Some(after) => self.insts[after].next,
             None => self.blocks[block].first,
@@ -211,6 +217,7 @@ impl Function {
     /// Takes an instruction out of its block, operands kept.
     pub fn unlink_inst(&mut self, inst: InstId) {
         let Some(block) = self.inst_block(inst) else { return };
+        self.layout.insts -= 1;
         let (prev, next) = (self.insts[inst].prev, self.insts[inst].next);
         match prev.expand() {
             Some(prev) => self.insts[prev].next = next,
@@ -285,7 +292,12 @@ impl Function {
 
     /// Number of instructions in blocks.
     pub fn placed_inst_count(&self) -> usize {
-        self.blocks().map(|b| self.insts(b).count()).sum()
+        self.layout.insts
+    }
+
+    /// Number of blocks in the order.
+    pub fn placed_block_count(&self) -> usize {
+        self.layout.blocks
     }
 }
 

@@ -16,24 +16,32 @@ struct Link {
     next: u32,
 }
 
-/// The range of operand slots that one instruction owns.
+/// The range of operand slots that one instruction owns; small, as every instruction has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OperandRange {
     start: u32,
-    len: u32,
-    /// log2 of the capacity plus one; 0 when the instruction owns no slot.
-    class: u8,
+    /// The length in the lower bits; above it log2 of the capacity plus one, or 0 when the instruction owns no slot.
+    shape: u32,
 }
+
+const LENGTH_BITS: u32 = 27;
 
 impl OperandRange {
     pub(crate) fn len(self) -> usize {
-        self.len as usize
+        (self.shape & ((1 << LENGTH_BITS) - 1)) as usize
+    }
+    fn set_len(&mut self, len: usize) {
+        debug_assert!(len <= self.capacity(), "more operands than slots");
+        self.shape = (self.shape >> LENGTH_BITS << LENGTH_BITS) | len as u32;
+    }
+    fn class(self) -> usize {
+        (self.shape >> LENGTH_BITS) as usize
     }
     fn range(self) -> std::ops::Range<usize> {
-        self.start as usize..self.start as usize + self.len as usize
+        self.start as usize..self.start as usize + self.len()
     }
     fn capacity(self) -> usize {
-        if self.class == 0 { 0 } else { 1 << (self.class - 1) }
+        if self.class() == 0 { 0 } else { 1 << (self.class() - 1) }
     }
 }
 
@@ -63,7 +71,7 @@ impl OperandPool {
     /// Slots for `args`, all registered as uses by `user`.
     pub(crate) fn allocate(&mut self, user: InstId, args: &[ValueId]) -> OperandRange {
         let mut range = self.reserve(args.len());
-        range.len = args.len() as u32;
+        range.set_len(args.len());
         for (i, &value) in args.iter().enumerate() {
             self.link(range.start + i as u32, value, user);
         }
@@ -74,7 +82,8 @@ impl OperandPool {
         if count == 0 {
             return OperandRange::default();
         }
-        let class = count.next_power_of_two().trailing_zeros() as u8 + 1;
+        assert!(count < 1 << (LENGTH_BITS - 1), "an instruction has too many operands");
+        let class = count.next_power_of_two().trailing_zeros() + 1;
         let capacity = 1usize << (class - 1);
         let start = match self.free.get_mut(class as usize).and_then(Vec::pop) {
             Some(start) => start,
@@ -86,12 +95,12 @@ impl OperandPool {
                 start
             }
         };
-        OperandRange { start, len: 0, class }
+        OperandRange { start, shape: class << LENGTH_BITS }
     }
 
     fn release(&mut self, range: OperandRange) {
-        if range.class != 0 {
-            let class = range.class as usize;
+        let class = range.class();
+        if class != 0 {
             if self.free.len() <= class {
                 self.free.resize_with(class + 1, Vec::new);
             }
@@ -119,10 +128,11 @@ impl OperandPool {
             for (i, &v) in old.iter().enumerate() {
                 self.link(range.start + i as u32, v, user);
             }
-            range.len = old.len() as u32;
+            range.set_len(old.len());
         }
-        self.link(range.start + range.len, value, user);
-        range.len += 1;
+        let len = range.len();
+        self.link(range.start + len as u32, value, user);
+        range.set_len(len + 1);
     }
 
     /// Removes operand `index`; later ones move down by one.
@@ -132,8 +142,9 @@ impl OperandPool {
             let value = self.values[range.start as usize + i + 1];
             self.set(*range, i, value);
         }
-        self.unlink(range.start + range.len - 1);
-        range.len -= 1;
+        let last = range.len() - 1;
+        self.unlink(range.start + last as u32);
+        range.set_len(last);
     }
 
     /// Drops all uses of the range and gives its slots back.

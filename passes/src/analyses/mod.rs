@@ -9,6 +9,7 @@ pub mod call_graph;
 pub mod convergence;
 pub mod counted;
 pub mod field_bits;
+pub mod joins;
 pub mod loops;
 pub mod pointer_usage;
 pub mod post_dominators;

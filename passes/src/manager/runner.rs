@@ -58,7 +58,7 @@ impl Size {
         let mut size = Size { instructions: 0, blocks: 0, memory: 0 };
         for function in module.functions.values() {
             size.instructions += function.placed_inst_count() as u64;
-            size.blocks += function.blocks().count() as u64;
+            size.blocks += function.placed_block_count() as u64;
             size.memory += function.memory() as u64;
         }
         size

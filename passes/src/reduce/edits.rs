@@ -56,7 +56,7 @@ impl Edit {
 pub(super) fn size(module: &Module) -> [usize; 5] {
     let mut size = [0; 5];
     for function in module.functions.values() {
-        size[1] += function.blocks().count();
+        size[1] += function.placed_block_count();
         for inst in insts(function) {
             size[0] += 1;
             let varying = |&&v: &&ValueId| function.constant_bytes(v).is_none();

@@ -118,9 +118,9 @@ fn fold_constants(
 
 /// The element that an `extract` takes out of something at hand, along constant indices in range.
 fn element(func: &mut Function, types: &TypeTable, inst: InstId) -> Option<ValueId> {
-    let args = func.args(inst).to_vec();
-    let mut part = *args.first()?;
-    for &index in &args[1..] {
+    let mut part = *func.args(inst).first()?;
+    for position in 1..func.args(inst).len() {
+        let index = func.arg(inst, position);
         let count = types.member_count(func.value_type(part));
         let index = elements::constant_index(func, index, count)?;
         part = elements::known_element(func, types, part, index)?;

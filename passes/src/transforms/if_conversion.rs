@@ -127,7 +127,7 @@ fn is_cheap(func: &Function, types: &TypeTable, inst: InstId) -> bool {
         Op::Arithmetic(_) if util::has_open_index(func, types, inst) => false,
         Op::Arithmetic(op) => {
             !composite::is_formula(op)
-                && MathFunction::by_name(op.name()).is_none()
+                && MathFunction::of(op).is_none()
                 && !matches!(
                     op,
                     ArithmeticOp::BinaryDiv

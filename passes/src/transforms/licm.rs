@@ -160,7 +160,7 @@ fn kind(func: &Function, types: &TypeTable, inst: InstId) -> Option<bool> {
         Op::Arithmetic(_) if util::has_open_index(func, types, inst) => None,
         Op::Arithmetic(op) => {
             let costly = composite::is_formula(op)
-                || MathFunction::by_name(op.name()).is_some()
+                || MathFunction::of(op).is_some()
                 || matches!(
                     op,
                     ArithmeticOp::BinaryDiv | ArithmeticOp::BinaryMod | ArithmeticOp::PowInt

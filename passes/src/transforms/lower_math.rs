@@ -124,8 +124,7 @@ impl Lowering<'_> {
 
     /// Emits the lowered form before `inst`; its value, or none if the operation stays.
     fn lower(&mut self, inst: InstId, op: ArithmeticOp) -> Option<ValueId> {
-        let args = self.func.args(inst).to_vec();
-        let ty = self.func.value_type(*args.first()?);
+        let ty = self.func.value_type(*self.func.args(inst).first()?);
         let scalar = self.types.scalar_of(ty)?;
         if composite::is_movement(op)
             || !self.types.is_scalar(ty)
@@ -135,12 +134,14 @@ impl Lowering<'_> {
         }
         if composite::is_formula(op) {
             self.info.lowered_formula_count += 1;
+            let args = self.func.args(inst).to_vec();
             return self.formula(inst, op, &args);
         }
         if !scalar.is_float() {
             return None;
         }
         let form = Form::of(op)?;
+        let args = self.func.args(inst).to_vec();
         self.info.lowered_function_count += 1;
         Some(self.function(inst, form, scalar, &args))
     }
@@ -213,7 +214,7 @@ impl Form {
             ArithmeticOp::Trunc => Form::Trunc,
             ArithmeticOp::Fma => Form::Fma,
             ArithmeticOp::Copysign => Form::Copysign,
-            _ => Form::Library(MathFunction::by_name(op.name())?),
+            _ => Form::Library(MathFunction::of(op)?),
         })
     }
 

@@ -4,12 +4,13 @@
 //! phis where paths with different stores meet.
 //! Why right: phis stand at the iterated dominance frontier of the stores, restricted to blocks where the variable is read
 //! later (pruned SSA); a read before any write yields zero, as locals are zero when the function is entered.
-//! Cost: for each variable the blocks that it is live in, up to a budget that is linear in the blocks: counters of thousands of
-//! loops inside each other would take the square. Variables beyond it stay in memory. Variables of one block, and of one store that dominates all reads,
-//! cost their uses only. Source: V. Sreedhar, G. Gao, "A linear time algorithm for placing
-//! phi-nodes", POPL 1995; renaming after R. Cytron et al., TOPLAS 13 (1991).
+//! Cost: for each variable the blocks that touch it and the joins of their values, whatever lies between; a block that gives it a value
+//! before all else bounds where they are looked for. The sum has a budget, linear in the blocks; variables beyond it stay in memory.
+//! Source: V. Sreedhar, G. Gao, "A linear time algorithm for placing phi-nodes", POPL 1995, by way of [`crate::analyses::joins`];
+//! renaming after R. Cytron et al., TOPLAS 13 (1991).
 
 use super::util;
+use crate::analyses::joins::{Joins, Touches};
 use crate::manager::declaration::{
     Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
 };
@@ -21,7 +22,6 @@ use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
 use luisac_xir::op::Space;
 use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
-use std::collections::BinaryHeap;
 
 counters! {
     /// What `mem2reg` did.
@@ -30,16 +30,16 @@ counters! {
         change removed_store_count "stores removed";
         change removed_load_count "loads replaced by values";
         change inserted_phi_count "phis inserted";
-        note skipped_alloca_count "allocas kept since together they are live in too many blocks";
+        note skipped_alloca_count "allocas kept since their values meet in too many places";
     }
 }
 
 /// Larger variables stay in memory: as values they would be copied whole.
 const MAX_BYTES: u64 = 256;
 
-/// All variables together are followed through so many blocks, and so many more for each block that there is.
-const MIN_LIVE: usize = 1 << 23;
-const LIVE_PER_BLOCK: usize = 256;
+/// The placement of all phis may take so many steps, and so many more for each block that there is.
+const MIN_STEPS: usize = 1 << 23;
+const STEPS_PER_BLOCK: usize = 256;
 
 /// The pass.
 pub struct Mem2Reg;
@@ -67,7 +67,7 @@ impl FunctionPass for Mem2Reg {
         }
         let cfg = ControlFlowGraph::compute(cx.func);
         let dominators = DominatorTree::compute(cx.func, &cfg);
-        let placement = Placement::new(cx.func, &cfg, &dominators, &variables);
+        let placement = Placement::new(cx.func, &cfg, &dominators);
         let found = variables.len();
         let (variables, phis) = placement.place(cx, variables);
         info.skipped_alloca_count = (found - variables.len()) as u64;
@@ -122,53 +122,35 @@ struct Phis {
 
 struct Placement<'a> {
     cfg: &'a ControlFlowGraph,
-    dominators: &'a DominatorTree,
-    /// Depth in the dominator tree.
-    level: SecondaryMap<BlockId, u32>,
+    joins: Joins<'a>,
     /// Position of loads and stores in their block, among loads and stores.
     order: SecondaryMap<InstId, u32>,
-    /// Sets of blocks of one variable, by the variable's number plus one.
-    defines: SecondaryMap<BlockId, u32>,
-    live: SecondaryMap<BlockId, u32>,
-    visited: SecondaryMap<BlockId, u32>,
-    placed: SecondaryMap<BlockId, u32>,
-    /// How many more blocks liveness may spread to.
+    /// By place: the variable that is stored there, by its number plus one, and the position of its first store.
+    stored: Vec<(u32, u32)>,
+    /// By place: the variable that is read there before it is stored.
+    exposed: Vec<u32>,
+    /// How many more steps the placement of all variables may take.
     budget: usize,
 }
 
 impl<'a> Placement<'a> {
-    fn new(
-        func: &Function,
-        cfg: &'a ControlFlowGraph,
-        dominators: &'a DominatorTree,
-        variables: &[InstId],
-    ) -> Self {
-        let mut level: SecondaryMap<BlockId, u32> = SecondaryMap::new();
-        for block in dominators.preorder() {
-            if let Some(parent) = dominators.immediate_dominator(block) {
-                level[block] = level[parent] + 1;
-            }
-        }
+    fn new(func: &Function, cfg: &'a ControlFlowGraph, dominators: &DominatorTree) -> Self {
         let mut order: SecondaryMap<InstId, u32> = SecondaryMap::with_capacity(func.inst_count());
-        if !variables.is_empty() {
-            for block in func.blocks() {
-                let accesses =
-                    func.insts(block).filter(|&i| matches!(func.op(i), Op::Load | Op::Store));
-                for (i, inst) in accesses.enumerate() {
-                    order[inst] = i as u32;
-                }
+        for block in func.blocks() {
+            let accesses =
+                func.insts(block).filter(|&i| matches!(func.op(i), Op::Load | Op::Store));
+            for (i, inst) in accesses.enumerate() {
+                order[inst] = i as u32;
             }
         }
+        let count = cfg.reverse_post_order().len();
         Placement {
             cfg,
-            dominators,
-            level,
+            joins: Joins::compute(func, cfg, dominators),
             order,
-            defines: SecondaryMap::new(),
-            live: SecondaryMap::new(),
-            visited: SecondaryMap::new(),
-            placed: SecondaryMap::new(),
-            budget: MIN_LIVE + LIVE_PER_BLOCK * func.block_count(),
+            stored: vec![(0, 0); count],
+            exposed: vec![0; count],
+            budget: MIN_STEPS + STEPS_PER_BLOCK * func.block_count(),
         }
     }
 
@@ -182,6 +164,9 @@ impl<'a> Placement<'a> {
             };
             let number = kept.len() as u32;
             kept.push(alloca);
+            if blocks.is_empty() {
+                continue;
+            }
             let ty = cx.func.inst(alloca).ty;
             let name = cx.func.result(alloca).and_then(|v| cx.func.name_of(v)).map(String::from);
             for block in blocks {
@@ -200,139 +185,67 @@ impl<'a> Placement<'a> {
         (kept, phis)
     }
 
-    /// The blocks that need a phi of the variable; `None` if the budget does not reach.
+    /// The blocks that need a phi of the variable, in reverse post-order; `None` if the budget does not reach.
     fn blocks_for(&mut self, func: &Function, stamp: u32, alloca: InstId) -> Option<Vec<BlockId>> {
-        let (loads, stores) = self.accesses(func, alloca);
-        if stores.is_empty() || self.one_store_dominates(func, &stores, &loads) {
+        let touches = self.touches(func, stamp, alloca);
+        // All stores in the block that comes before all else: they reach every read in order.
+        let one_block = touches.within.is_some() && touches.defines.len() == 1;
+        if touches.defines.is_empty() || touches.exposed.is_empty() || one_block {
             return Some(Vec::new());
         }
-        let mut define_blocks = Vec::new();
-        let mut first_store: Vec<(BlockId, u32)> = Vec::new();
-        for &store in &stores {
-            let Some(block) = func.inst_block(store) else { continue };
-            first_store.push((block, self.order[store]));
-            if self.defines[block] != stamp {
-                self.defines[block] = stamp;
-                define_blocks.push(block);
-            }
-        }
-        first_store.sort_unstable();
-        first_store.dedup_by_key(|(block, _)| *block);
-        let exposed = self.exposed_blocks(func, stamp, &loads, &first_store);
-        if exposed.is_empty() {
-            return Some(Vec::new());
-        }
-        let spread = self.spread_liveness(stamp, exposed);
-        spread.then(|| self.iterated_frontier(func, stamp, define_blocks))
+        let places = self.joins.live_frontier(&touches, &mut self.budget)?;
+        let mut blocks: Vec<BlockId> = places.into_iter().map(|p| self.joins.block(p)).collect();
+        blocks.sort_unstable_by_key(|&b| self.cfg.number(b));
+        Some(blocks)
     }
 
-    /// Reachable loads and stores of a variable.
-    fn accesses(&self, func: &Function, alloca: InstId) -> (Vec<InstId>, Vec<InstId>) {
-        let (mut loads, mut stores) = (Vec::new(), Vec::new());
-        let Some(value) = func.result(alloca) else { return (loads, stores) };
-        for (user, _) in func.uses(value) {
-            if func.inst_block(user).is_none_or(|b| !self.cfg.is_reachable(b)) {
+    /// Where the variable is stored and read on paths that can run.
+    fn touches(&mut self, func: &Function, stamp: u32, alloca: InstId) -> Touches {
+        let mut touches = Touches::default();
+        let Some(variable) = func.result(alloca) else { return touches };
+        let accesses = |op: Op| {
+            func.uses(variable).map(|(user, _)| user).filter(move |&user| func.op(user) == op)
+        };
+        let (mut top, mut last) = (u32::MAX, 0);
+        for store in accesses(Op::Store) {
+            let Some(place) = func.inst_block(store).and_then(|b| self.joins.place(b)) else {
                 continue;
+            };
+            (top, last) = (top.min(place), last.max(place));
+            let (seen, first) = &mut self.stored[place as usize];
+            if std::mem::replace(seen, stamp) != stamp {
+                touches.defines.push(place);
+                *first = u32::MAX;
             }
-            if func.op(user) == Op::Load { loads.push(user) } else { stores.push(user) }
+            *first = self.order[store].min(*first);
         }
-        (loads, stores)
-    }
-
-    fn one_store_dominates(&self, func: &Function, stores: &[InstId], loads: &[InstId]) -> bool {
-        let [store] = stores else { return false };
-        let Some(block) = func.inst_block(*store) else { return false };
-        loads.iter().all(|&load| match func.inst_block(load) {
-            Some(b) if b == block => self.order[*store] < self.order[load],
-            Some(b) => self.dominators.dominates(block, b),
-            None => true,
-        })
-    }
-
-    /// The blocks that read the variable before they write it.
-    fn exposed_blocks(
-        &mut self,
-        func: &Function,
-        stamp: u32,
-        loads: &[InstId],
-        first_store: &[(BlockId, u32)],
-    ) -> Vec<BlockId> {
-        let mut exposed = Vec::new();
-        for &load in loads {
-            let Some(block) = func.inst_block(load) else { continue };
-            let stored = first_store.binary_search_by_key(&block, |(b, _)| *b);
-            let is_exposed =
-                stored.is_err() || stored.is_ok_and(|i| self.order[load] < first_store[i].1);
-            if is_exposed && self.live[block] != stamp {
-                self.live[block] = stamp;
-                exposed.push(block);
+        for load in accesses(Op::Load) {
+            let Some(place) = func.inst_block(load).and_then(|b| self.joins.place(b)) else {
+                continue;
+            };
+            (top, last) = (top.min(place), last.max(place));
+            let (seen, first) = self.stored[place as usize];
+            let reads_first = seen != stamp || self.order[load] < first;
+            if reads_first && std::mem::replace(&mut self.exposed[place as usize], stamp) != stamp {
+                touches.exposed.push(place);
             }
         }
-        exposed
-    }
-
-    /// Marks all blocks at whose start the variable is live; false if the budget does not reach.
-    fn spread_liveness(&mut self, stamp: u32, mut pending: Vec<BlockId>) -> bool {
-        while let Some(block) = pending.pop() {
-            for &pred in self.cfg.predecessors(block) {
-                if self.defines[pred] != stamp && self.live[pred] != stamp {
-                    let Some(rest) = self.budget.checked_sub(1) else { return false };
-                    self.budget = rest;
-                    self.live[pred] = stamp;
-                    pending.push(pred);
-                }
-            }
-        }
-        true
-    }
-
-    fn iterated_frontier(
-        &mut self,
-        func: &Function,
-        stamp: u32,
-        define_blocks: Vec<BlockId>,
-    ) -> Vec<BlockId> {
-        let mut result = Vec::new();
-        let mut roots: BinaryHeap<(u32, u32, BlockId)> = BinaryHeap::new();
-        for block in define_blocks {
-            self.push_root(&mut roots, block);
-        }
-        // Deepest first, so that no subtree is walked twice.
-        while let Some((root_level, _, root)) = roots.pop() {
-            let mut pending = vec![root];
-            self.visited[root] = stamp;
-            while let Some(block) = pending.pop() {
-                for &target in func.successors(block) {
-                    let joins = self.level[target] <= root_level && self.placed[target] != stamp;
-                    if joins && self.live[target] == stamp {
-                        self.placed[target] = stamp;
-                        result.push(target);
-                        if self.defines[target] != stamp {
-                            self.push_root(&mut roots, target);
-                        }
-                    }
-                }
-                // Where the variable is not live, what is live below was written below, and has a root of its own.
-                for child in self.dominators.children(block) {
-                    let passes = self.live[child] == stamp && self.defines[child] != stamp;
-                    if passes && self.visited[child] != stamp {
-                        self.visited[child] = stamp;
-                        pending.push(child);
-                    }
-                }
-            }
-        }
-        result.sort_unstable_by_key(|&b| self.cfg.number(b));
-        result
-    }
-
-    fn push_root(&self, roots: &mut BinaryHeap<(u32, u32, BlockId)>, block: BlockId) {
-        let number = self.cfg.number(block).unwrap_or(0) as u32;
-        roots.push((self.level[block], number, block));
+        let starts = top != u32::MAX
+            && self.stored[top as usize].0 == stamp
+            && self.exposed[top as usize] != stamp;
+        touches.within = (starts && self.joins.dominates(top, last)).then_some(top);
+        touches
     }
 }
 
 // ---- renaming
+
+/// What is left to do on a walk down the dominator tree; the last comes first.
+enum Step {
+    Enter(BlockId),
+    /// The value that a variable had in front of a block.
+    Restore(u32, Option<ValueId>),
+}
 
 struct Renaming<'a> {
     types: &'a TypeTable,
@@ -362,18 +275,12 @@ impl<'a> Renaming<'a> {
                 self.number[value] = i as u32 + 1;
             }
         }
-        enum Step {
-            Enter(BlockId),
-            Restore(u32, Option<ValueId>),
-        }
         let mut pending: Vec<Step> = func.entry().map(Step::Enter).into_iter().collect();
         while let Some(step) = pending.pop() {
             match step {
                 Step::Restore(variable, value) => self.current[variable as usize] = value,
                 Step::Enter(block) => {
-                    let mut undo = Vec::new();
-                    self.block(func, block, info, &mut undo);
-                    pending.extend(undo.into_iter().map(|(v, old)| Step::Restore(v, old)));
+                    self.block(func, block, info, &mut pending);
                     pending.extend(dominators.children(block).map(Step::Enter));
                 }
             }
@@ -393,10 +300,10 @@ impl<'a> Renaming<'a> {
         func: &mut Function,
         block: BlockId,
         info: &mut Info,
-        undo: &mut Vec<(u32, Option<ValueId>)>,
+        undo: &mut Vec<Step>,
     ) {
         for &(variable, phi) in &self.phis.at[block] {
-            undo.push((variable, self.current[variable as usize]));
+            undo.push(Step::Restore(variable, self.current[variable as usize]));
             self.current[variable as usize] = func.result(phi);
         }
         let mut next = func.first_inst(block);
@@ -408,7 +315,7 @@ impl<'a> Renaming<'a> {
                 util::replace_and_remove(func, inst, value);
                 info.removed_load_count += 1;
             } else {
-                undo.push((variable, self.current[variable as usize]));
+                undo.push(Step::Restore(variable, self.current[variable as usize]));
                 self.current[variable as usize] = Some(func.arg(inst, 1));
                 func.remove_inst(inst);
                 info.removed_store_count += 1;
@@ -426,6 +333,9 @@ impl<'a> Renaming<'a> {
     }
 
     fn fill_successors(&mut self, func: &mut Function, block: BlockId) {
+        if func.successors(block).iter().all(|&t| self.phis.at[t].is_empty()) {
+            return;
+        }
         let mut targets = func.successors(block).to_vec();
         targets.sort_unstable();
         targets.dedup();

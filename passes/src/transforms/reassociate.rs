@@ -177,6 +177,16 @@ impl Tree {
         if is_inner(func, types, family, root) {
             return None;
         }
+        // A tree of one operation cannot be written with less work.
+        let block = func.inst_block(root);
+        let is_part = |inst: InstId| {
+            func.inst_block(inst) == block
+                && node(func, types, family, inst).is_some()
+                && is_inner(func, types, family, inst)
+        };
+        if !func.args(root).iter().any(|&v| func.def_inst(v).is_some_and(is_part)) {
+            return None;
+        }
         let ty = func.inst(root).ty;
         let one = lanes::splat(types, ty, 1);
         let constant = if family == Family::Product { one } else { Lanes::default() };

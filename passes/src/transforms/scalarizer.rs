@@ -259,12 +259,12 @@ impl<'a> Splitter<'a> {
     }
 
     fn arithmetic(&mut self, inst: InstId, op: ArithmeticOp) {
-        let args = self.func.args(inst).to_vec();
         let touches = self.composite(self.func.inst(inst).ty).is_some()
-            || args.iter().any(|&a| self.is_composite(a));
+            || self.func.args(inst).iter().any(|&a| self.is_composite(a));
         if !touches {
             return;
         }
+        let args = self.func.args(inst).to_vec();
         let operands: Option<Vec<_>> = args.iter().map(|&a| self.operand(a)).collect();
         let Some(operands) = operands else { return };
         let mut builder = Builder::before(self.func, self.types, inst);

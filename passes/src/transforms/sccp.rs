@@ -60,36 +60,55 @@ enum Cell {
     Varying,
 }
 
+/// Phis with more entries than this find those of a predecessor in a map.
+const FEW_ENTRIES: usize = 8;
+
 struct Solver<'a> {
     func: &'a mut Function,
     types: &'a TypeTable,
     cells: SecondaryMap<ValueId, Cell>,
     /// Blocks that can run.
     runs: SecondaryMap<BlockId, bool>,
-    edges: FxHashSet<(BlockId, BlockId)>,
-    /// Position of a phi's entry by predecessor.
-    entries: FxHashMap<(InstId, BlockId), u32>,
-    new_edges: Vec<(BlockId, BlockId)>,
+    /// Which edges can run: the first of a block's outgoing ones, by position among the successors.
+    first_edge: SecondaryMap<BlockId, u32>,
+    edges: Vec<bool>,
+    /// Which phi entries can run: the first of a phi's, by position among the operands.
+    first_entry: SecondaryMap<InstId, u32>,
+    entries: Vec<bool>,
+    /// Position of a wide phi's entry by predecessor.
+    positions: FxHashMap<(InstId, BlockId), u32>,
+    new_edges: Vec<(BlockId, u32)>,
     changed: Vec<ValueId>,
 }
 
 impl<'a> Solver<'a> {
     fn new(func: &'a mut Function, types: &'a TypeTable) -> Self {
-        let mut entries = FxHashMap::default();
+        let mut positions = FxHashMap::default();
+        let mut first_edge = SecondaryMap::with_capacity(func.block_count());
+        let mut first_entry = SecondaryMap::new();
+        let (mut edges, mut entries) = (0, 0);
         for block in func.blocks() {
+            first_edge[block] = edges as u32;
+            edges += func.successors(block).len();
             for phi in func.phis(block) {
-                for (i, &from) in func.inst_blocks(phi).iter().enumerate() {
-                    entries.insert((phi, from), i as u32);
+                first_entry[phi] = entries as u32;
+                let from = func.inst_blocks(phi);
+                entries += from.len();
+                if from.len() > FEW_ENTRIES {
+                    positions.extend(from.iter().zip(0..).map(|(&b, i)| ((phi, b), i)));
                 }
             }
         }
         Solver {
             cells: SecondaryMap::with_capacity(func.value_count()),
+            runs: SecondaryMap::with_capacity(func.block_count()),
             func,
             types,
-            runs: SecondaryMap::new(),
-            edges: FxHashSet::default(),
-            entries,
+            first_edge,
+            edges: vec![false; edges],
+            first_entry,
+            entries: vec![false; entries],
+            positions,
             new_edges: Vec::new(),
             changed: Vec::new(),
         }
@@ -99,12 +118,13 @@ impl<'a> Solver<'a> {
         if let Some(entry) = self.func.entry() {
             self.enter(entry);
         }
+        let mut users = Vec::new();
         loop {
-            if let Some((from, to)) = self.new_edges.pop() {
-                self.edge(from, to);
+            if let Some((from, position)) = self.new_edges.pop() {
+                self.edge(from, position);
             } else if let Some(value) = self.changed.pop() {
-                let users: Vec<(InstId, usize)> = self.func.uses(value).collect();
-                for (user, index) in users {
+                users.extend(self.func.uses(value));
+                for (user, index) in users.drain(..) {
                     self.operand_changed(user, index);
                 }
             } else {
@@ -113,25 +133,39 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn edge(&mut self, from: BlockId, to: BlockId) {
-        if !self.edges.insert((from, to)) {
+    fn edge(&mut self, from: BlockId, position: u32) {
+        let number = self.first_edge[from] + position;
+        if std::mem::replace(&mut self.edges[number as usize], true) {
             return;
         }
-        let phis: Vec<InstId> = self.func.phis(to).collect();
-        for phi in phis {
-            if let Some(&i) = self.entries.get(&(phi, from)) {
-                self.meet_entry(phi, i as usize);
+        let to = self.func.successors(from)[position as usize];
+        let mut next = self.func.first_inst(to);
+        while let Some(phi) = next.filter(|&i| self.func.op(i) == Op::Phi) {
+            if let Some(index) = self.entry_from(phi, from) {
+                self.entries[self.first_entry[phi] as usize + index] = true;
+                self.meet_entry(phi, index);
             }
+            next = self.func.next_inst(phi);
         }
         self.enter(to);
+    }
+
+    /// Position of a phi's entry of a predecessor.
+    fn entry_from(&self, phi: InstId, from: BlockId) -> Option<usize> {
+        let blocks = self.func.inst_blocks(phi);
+        if blocks.len() > FEW_ENTRIES {
+            return self.positions.get(&(phi, from)).map(|&i| i as usize);
+        }
+        blocks.iter().position(|&b| b == from)
     }
 
     fn enter(&mut self, block: BlockId) {
         if std::mem::replace(&mut self.runs[block], true) {
             return;
         }
-        let insts: Vec<InstId> = self.func.insts(block).collect();
-        for inst in insts {
+        let mut next = self.func.first_inst(block);
+        while let Some(inst) = next {
+            next = self.func.next_inst(inst);
             if self.func.op(inst) != Op::Phi {
                 self.visit(inst);
             }
@@ -145,7 +179,7 @@ impl<'a> Solver<'a> {
         }
         if self.func.op(user) != Op::Phi {
             self.visit(user);
-        } else if self.edges.contains(&(self.func.inst_blocks(user)[index], block)) {
+        } else if self.entries[self.first_entry[user] as usize + index] {
             self.meet_entry(user, index);
         }
     }
@@ -220,18 +254,22 @@ impl<'a> Solver<'a> {
         if self.types.size(ty) > MAX_BYTES {
             return Cell::Varying;
         }
-        let mut constants = Vec::with_capacity(self.func.args(inst).len());
         let mut seen = true;
         for &arg in self.func.args(inst) {
             match self.cell(arg) {
                 Cell::Varying => return Cell::Varying,
                 Cell::Unseen => seen = false,
-                Cell::Constant(c) => constants.push(c),
+                Cell::Constant(_) => {}
             }
         }
         if !seen {
             return Cell::Unseen;
         }
+        let constant = |&arg: &ValueId| match self.cell(arg) {
+            Cell::Constant(constant) => constant,
+            _ => arg,
+        };
+        let constants: Vec<ValueId> = self.func.args(inst).iter().map(constant).collect();
         let bytes = {
             let operands: Option<Vec<(TypeId, &[u8])>> = constants
                 .iter()
@@ -261,29 +299,25 @@ impl<'a> Solver<'a> {
         match selector {
             Some(Cell::Unseen) if decides => {}
             Some(Cell::Constant(c)) if decides => {
-                if let Some(target) = target_of(self.func, inst, c) {
-                    self.new_edges.push((block, target));
-                }
+                let position = target_of(self.func, inst, c);
+                self.new_edges.extend(position.map(|position| (block, position as u32)));
             }
             _ => {
-                let targets = self.func.successors_of(inst);
-                self.new_edges.extend(targets.iter().map(|&t| (block, t)));
+                let count = self.func.successors_of(inst).len() as u32;
+                self.new_edges.extend((0..count).map(|position| (block, position)));
             }
         }
     }
 }
 
-/// Where a branch goes for a constant selector.
-fn target_of(func: &Function, inst: InstId, selector: ValueId) -> Option<BlockId> {
+/// Where a branch goes for a constant selector, as a position among the successors.
+fn target_of(func: &Function, inst: InstId, selector: ValueId) -> Option<usize> {
     let bits = func.constant_bits(selector)?;
-    let targets = func.successors_of(inst);
-    match &func.inst(inst).imm {
-        Imm::Cases(cases) => {
-            let case = cases.iter().position(|&c| c == bits);
-            targets.get(case.map_or(0, |i| i + 1)).copied()
-        }
-        _ => targets.get(usize::from(bits == 0)).copied(),
-    }
+    let position = match &func.inst(inst).imm {
+        Imm::Cases(cases) => cases.iter().position(|&c| c == bits).map_or(0, |i| i + 1),
+        _ => usize::from(bits == 0),
+    };
+    (position < func.successors_of(inst).len()).then_some(position)
 }
 
 fn replace_values(
@@ -294,8 +328,9 @@ fn replace_values(
 ) {
     let blocks: Vec<BlockId> = cx.func.blocks().filter(|&b| runs[b]).collect();
     for block in blocks {
-        let insts: Vec<InstId> = cx.func.insts(block).collect();
-        for inst in insts {
+        let mut next = cx.func.first_inst(block);
+        while let Some(inst) = next {
+            next = cx.func.next_inst(inst);
             let Some(result) = cx.func.result(inst) else { continue };
             let Cell::Constant(constant) = cells[result] else { continue };
             if !cx.fuel() {
@@ -330,7 +365,8 @@ fn replace_branches(
             Cell::Constant(constant) => constant,
             _ => selector,
         };
-        let Some(target) = target_of(cx.func, inst, constant) else { continue };
+        let Some(position) = target_of(cx.func, inst, constant) else { continue };
+        let target = cx.func.successors_of(inst)[position];
         if !cx.fuel() {
             break;
         }

@@ -177,26 +177,49 @@ struct Bypass {
     preds: Vec<BlockId>,
 }
 
+/// Branches of more ways have their edges in a set.
+const FEW_WAYS: usize = 8;
+
+/// The edges of the function as they will be.
+#[derive(Default)]
+struct Edges {
+    /// Those that bypasses make, and those of wide branches that were asked for.
+    more: FxHashSet<(BlockId, BlockId)>,
+    /// The sources of these wide branches.
+    wide: FxHashSet<BlockId>,
+}
+
+impl Edges {
+    fn has(&mut self, func: &Function, from: BlockId, to: BlockId) -> bool {
+        let targets = func.successors(from);
+        if targets.len() <= FEW_WAYS && targets.contains(&to) {
+            return true;
+        }
+        if targets.len() > FEW_WAYS && self.wide.insert(from) {
+            self.more.extend(targets.iter().map(|&t| (from, t)));
+        }
+        self.more.contains(&(from, to))
+    }
+}
+
 /// Passes by empty blocks before a block with phis, where each predecessor then has one entry.
 fn thread_to_phi_blocks(cx: &mut FunctionCx<'_>, info: &mut Info) {
     let cfg = ControlFlowGraph::compute(cx.func);
     let blocks = cfg.reverse_post_order();
-    let mut edges: FxHashSet<(BlockId, BlockId)> = FxHashSet::default();
-    for &block in blocks {
-        edges.extend(cx.func.successors(block).iter().map(|&t| (block, t)));
-    }
+    let mut edges = Edges::default();
     let mut bypasses: Vec<Bypass> = Vec::new();
     let mut number: SecondaryMap<BlockId, Option<u32>> = SecondaryMap::new();
     for &block in blocks {
         let Some(target) = forward(cx.func, block).filter(|&t| has_phis(cx.func, t)) else {
             continue;
         };
-        let preds = cfg.predecessors(block).to_vec();
-        let fits = preds.iter().all(|&p| !edges.contains(&(p, target)) && number[p].is_none());
+        let preds = cfg.predecessors(block);
+        let fits = preds.iter().all(|&p| number[p].is_none() && !edges.has(cx.func, p, target));
         if !fits || preds.is_empty() || !cx.fuel() {
             continue;
         }
-        edges.extend(preds.iter().map(|&p| (p, target)));
+        let preds = preds.to_vec();
+        edges.more.extend(preds.iter().map(|&p| (p, target)));
         number[block] = Some(bypasses.len() as u32);
         bypasses.push(Bypass { block, target, preds });
         info.threaded_empty_block_count += 1;

@@ -12,13 +12,13 @@ use super::util;
 use crate::manager::declaration::{
     Analysis, Declaration, FunctionCx, FunctionPass, Refusal, counters,
 };
-use cranelift_entity::packed_option::PackedOption;
 use luisac_ast::types::{TypeId, TypeTable};
 use luisac_xir::cfg::ControlFlowGraph;
 use luisac_xir::dominators::DominatorTree;
 use luisac_xir::op::{ArithmeticOp, BindlessAccess};
 use luisac_xir::{BlockId, Function, Imm, InstId, Op, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 counters! {
     /// What `early_cse` did.
@@ -52,12 +52,12 @@ impl FunctionPass for EarlyCse {
     type Info = CseInfo;
 
     fn run(cx: &mut FunctionCx<'_>, _: &()) -> Result<CseInfo, Refusal> {
-        let mut table = Table::default();
-        let blocks: Vec<BlockId> = cx.func.blocks().collect();
-        for block in blocks {
+        let mut table = Table::new(cx.func);
+        let mut next = cx.func.entry();
+        while let Some(block) = next {
             table.block(cx, block);
-            table.leaders.clear();
-            table.scope.clear();
+            table.forget_since(0);
+            next = cx.func.next_block(block);
         }
         Ok(CseInfo { eliminated_inst_count: table.replaced })
     }
@@ -85,13 +85,13 @@ impl FunctionPass for Gvn {
         }
         let cfg = ControlFlowGraph::compute(cx.func);
         let dominators = DominatorTree::compute(cx.func, &cfg);
-        let mut table = Table::default();
+        let mut table = Table::new(cx.func);
         let mut pending: Vec<Step> = cx.func.entry().map(Step::Enter).into_iter().collect();
         while let Some(step) = pending.pop() {
             match step {
                 Step::Leave(mark) => table.forget_since(mark),
                 Step::Enter(block) => {
-                    pending.push(Step::Leave(table.scope.len()));
+                    pending.push(Step::Leave(table.leaders.len()));
                     table.block(cx, block);
                     pending.extend(dominators.children(block).map(Step::Enter));
                 }
@@ -101,19 +101,26 @@ impl FunctionPass for Gvn {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+/// The operands in the order that stands for all orders with the same result.
+#[derive(PartialEq, Eq, Hash)]
+enum Operands<'a> {
+    InOrder(&'a [ValueId]),
+    /// The smaller one first.
+    Pair(ValueId, ValueId),
+}
+
+/// What a pure instruction computes; equal keys give equal values.
+#[derive(PartialEq, Eq, Hash)]
+struct Key<'a> {
     op: Op,
     ty: TypeId,
-    /// The first operands; few operations have more.
-    args: [PackedOption<ValueId>; 3],
-    more: Box<[ValueId]>,
+    args: Operands<'a>,
     access: BindlessAccess,
     curves: u8,
 }
 
-impl Key {
-    fn of(func: &Function, types: &TypeTable, inst: InstId) -> Option<Key> {
+impl<'a> Key<'a> {
+    fn of(func: &'a Function, types: &TypeTable, inst: InstId) -> Option<Key<'a>> {
         let data = func.inst(inst);
         // A gep is no value; two of the same place are left to be lvalues of their own.
         let effects = func.effects(inst);
@@ -121,24 +128,28 @@ impl Key {
         {
             return None;
         }
-        let all = func.args(inst);
-        let mut args = [0, 1, 2].map(|i| PackedOption::from(all.get(i).copied()));
-        let more: Box<[ValueId]> = all.get(3..).unwrap_or_default().into();
-        if let Op::Arithmetic(op) = data.op
-            && is_commutative(op)
-            && types.is_scalar_or_vector(data.ty)
-            && all.len() == 2
-            && all[1] < all[0]
-        {
-            args.swap(0, 1);
-        }
+        let args = match (data.op, func.args(inst)) {
+            (Op::Arithmetic(op), &[a, b])
+                if is_commutative(op) && b < a && types.is_scalar_or_vector(data.ty) =>
+            {
+                Operands::Pair(b, a)
+            }
+            (_, &[a, b]) => Operands::Pair(a, b),
+            (_, all) => Operands::InOrder(all),
+        };
         let (access, curves) = match data.imm {
             Imm::Access(access) => (access, 0),
             Imm::CurveBases(bases) => (BindlessAccess::default(), bases),
             Imm::None => (BindlessAccess::default(), 0),
             _ => return None,
         };
-        Some(Key { op: data.op, ty: data.ty, args, more, access, curves })
+        Some(Key { op: data.op, ty: data.ty, args, access, curves })
+    }
+
+    fn hash(&self) -> u32 {
+        let mut hasher = FxHasher::default();
+        Hash::hash(self, &mut hasher);
+        hasher.finish() as u32
     }
 }
 
@@ -160,40 +171,85 @@ fn is_commutative(op: ArithmeticOp) -> bool {
     )
 }
 
-#[derive(Default)]
+/// The leaders in scope: a stack, threaded by chains of equal buckets. A key is made again from its leader when it is asked for, so that
+/// a leader costs twelve bytes.
 struct Table {
-    leaders: FxHashMap<Key, ValueId>,
-    /// Keys in the order in which they came in.
-    scope: Vec<Key>,
+    /// By bucket: number plus one of the latest leader. As many as a power of two.
+    buckets: Vec<u32>,
+    leaders: Vec<Leader>,
     replaced: u64,
 }
 
+#[derive(Clone, Copy)]
+struct Leader {
+    hash: u32,
+    inst: InstId,
+    /// Number plus one of the leader before it in its bucket.
+    before: u32,
+}
+
 impl Table {
+    fn new(func: &Function) -> Table {
+        let buckets = func.inst_count().next_power_of_two().clamp(16, 1 << 24);
+        Table { buckets: vec![0; buckets], leaders: Vec::new(), replaced: 0 }
+    }
+
+    /// Numbers a block as far as the fuel lasts.
     fn block(&mut self, cx: &mut FunctionCx<'_>, block: BlockId) {
         let mut next = cx.func.first_inst(block);
         while let Some(inst) = next {
             next = cx.func.next_inst(inst);
             let Some(key) = Key::of(cx.func, cx.types, inst) else { continue };
-            let Some(value) = cx.func.result(inst) else { continue };
-            match self.leaders.get(&key) {
-                Some(&leader) => {
+            let hash = key.hash();
+            match self.find(cx.func, cx.types, &key, hash) {
+                Some(leader) => {
                     if !cx.fuel() {
                         return;
                     }
                     util::replace_and_remove(cx.func, inst, leader);
                     self.replaced += 1;
                 }
-                None => {
-                    self.leaders.insert(key.clone(), value);
-                    self.scope.push(key);
-                }
+                None => self.enter(inst, hash),
             }
         }
     }
 
+    /// The value of an equal leader.
+    fn find(
+        &self,
+        func: &Function,
+        types: &TypeTable,
+        key: &Key<'_>,
+        hash: u32,
+    ) -> Option<ValueId> {
+        let mut number = self.buckets[self.bucket(hash)];
+        while let Some(index) = number.checked_sub(1) {
+            let leader = self.leaders[index as usize];
+            if leader.hash == hash && Key::of(func, types, leader.inst).as_ref() == Some(key) {
+                return func.result(leader.inst);
+            }
+            number = leader.before;
+        }
+        None
+    }
+
+    fn enter(&mut self, inst: InstId, hash: u32) {
+        let bucket = self.bucket(hash);
+        let before = self.buckets[bucket];
+        self.leaders.push(Leader { hash, inst, before });
+        self.buckets[bucket] = self.leaders.len() as u32;
+    }
+
+    fn bucket(&self, hash: u32) -> usize {
+        hash as usize & (self.buckets.len() - 1)
+    }
+
     fn forget_since(&mut self, mark: usize) {
-        for key in self.scope.drain(mark..) {
-            self.leaders.remove(&key);
+        while self.leaders.len() > mark {
+            if let Some(leader) = self.leaders.pop() {
+                let bucket = self.bucket(leader.hash);
+                self.buckets[bucket] = leader.before;
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ pub fn describe(input: &Input, module: &Module) -> Value {
                 "block_size": block_size,
                 "return_type": module.types.description(function.return_type),
                 "arguments": arguments,
-                "blocks": function.blocks().count(),
+                "blocks": function.placed_block_count(),
                 "instructions": function.placed_inst_count(),
             })
         })

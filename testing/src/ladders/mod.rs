@@ -3,8 +3,10 @@
 //! The exponent of a pass on a ladder is the slope of log time over log size. What is linear has an exponent of 1; sorting and
 //! larger caches add a little.
 
+mod clock;
 mod shapes;
 
+pub use clock::one_thread;
 pub use shapes::{LADDERS, Ladder};
 
 use crate::bridge;
@@ -52,8 +54,9 @@ fn run(module: &mut Module, pipeline: Pipeline) -> bool {
     pipeline.run(module, RunOptions::default()).is_ok()
 }
 
-/// How long a pass takes on a prepared module, without what the manager does around it: the least of `tries` runs. `None` if the form of
-/// the module cannot be brought to what the pass takes, or the pass refuses the module.
+/// How much of the processor's time a pass takes on a prepared module: the least of `tries` runs. `None` if the form of the module
+/// cannot be brought to what the pass takes, or the pass refuses the module. Run it in [`one_thread`]: what other threads do is not
+/// counted.
 pub fn time(module: &Module, pass: &'static Pass, tries: usize) -> Option<Duration> {
     let steps = bridge::to(Form::of(module), pass)?;
     let mut before = module.clone();
@@ -61,14 +64,19 @@ pub fn time(module: &Module, pass: &'static Pass, tries: usize) -> Option<Durati
         return None;
     }
     let step = Step::Pass(PassCall { pass, options: Vec::new() });
-    let pipeline = Pipeline { steps: vec![step] };
-    let mut best = f64::MAX;
+    time_pipeline(&before, &Pipeline { steps: vec![step] }, tries)
+}
+
+/// How much of the processor's time a pipeline takes on copies of a module: the least of `tries` runs. `None` if it refuses the module.
+pub fn time_pipeline(module: &Module, pipeline: &Pipeline, tries: usize) -> Option<Duration> {
+    let mut best = Duration::MAX;
     for _ in 0..tries.max(1) {
-        let mut after = before.clone();
-        let report = pipeline.run(&mut after, RunOptions::default()).ok()?;
-        best = best.min(report.elapsed_ms());
+        let mut after = module.clone();
+        let begin = clock::processor_time();
+        pipeline.run(&mut after, RunOptions::default()).ok()?;
+        best = best.min(clock::processor_time() - begin);
     }
-    Some(Duration::from_secs_f64(best / 1e3))
+    Some(best)
 }
 
 /// The slope of log time over log size through the points given, by least squares.

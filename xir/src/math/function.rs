@@ -3,6 +3,8 @@
 use super::ops::Ops;
 use super::value::{F32, F64, Float, Val};
 use super::{Native, exp, fast, inverse, log, pow, trig};
+use crate::op::ArithmeticOp;
+use std::sync::LazyLock;
 
 /// How exact a function is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -111,6 +113,14 @@ impl Function {
     /// The function of that name.
     pub fn by_name(name: &str) -> Option<Function> {
         Function::ALL.iter().copied().find(|function| function.name() == name)
+    }
+
+    /// The function that an operation is, if it is one of them.
+    pub fn of(op: ArithmeticOp) -> Option<Function> {
+        static FUNCTIONS: LazyLock<Vec<Option<Function>>> = LazyLock::new(|| {
+            ArithmeticOp::ALL.iter().map(|op| Function::by_name(op.name())).collect()
+        });
+        FUNCTIONS[op as usize]
     }
 
     /// Builds the function over `ops` on raw values of format `F` (`value::F32` or `value::F64`); `b` is the second

@@ -2,6 +2,7 @@
 
 use super::{Random, random_graph, reach};
 use crate::analyses::convergence::ConvergenceRegions;
+use crate::analyses::joins::{Joins, Touches};
 use crate::analyses::loops::Loops;
 use crate::analyses::post_dominators::PostDominatorTree;
 use crate::analyses::scc::Components;
@@ -230,4 +231,110 @@ fn long_chains_and_ladders_take_little_time() {
     assert!(loops.loops.len() + regions.regions.len() > count / 2);
     assert!(uniformity.is_apart(blocks[count - 1]));
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+/// What blocks do with a variable: read it, give it a value, or first the one and then the other.
+struct Variable {
+    reads_first: Vec<BlockId>,
+    defines: Vec<BlockId>,
+}
+
+impl Variable {
+    fn random(random: &mut Random, g: &Graph) -> Variable {
+        let mut variable = Variable { reads_first: Vec::new(), defines: Vec::new() };
+        for &block in &g.live {
+            let kind = random.below(6);
+            if kind % 4 == 1 {
+                variable.reads_first.push(block);
+            }
+            if kind <= 1 {
+                variable.defines.push(block);
+            }
+        }
+        variable
+    }
+
+    /// Whether a way from the start of a block leads to a read before anything gives the variable a value.
+    fn is_live(&self, g: &Graph, block: BlockId) -> bool {
+        let onwards = |b: BlockId| match self.defines.contains(&b) {
+            true => Vec::new(),
+            false => g.successors(b),
+        };
+        reach(block, None, onwards).iter().any(|b| self.reads_first.contains(b))
+    }
+
+    /// The live blocks of the iterated dominance frontier of what gives the variable a value, by its definition.
+    fn live_frontier(&self, g: &Graph, tree: &DominatorTree) -> Vec<BlockId> {
+        let mut found: Vec<BlockId> = Vec::new();
+        loop {
+            let before = found.len();
+            for &join in &g.live {
+                let is_in_frontier = |&x: &BlockId| {
+                    let above = |p: &BlockId| tree.dominates(x, *p);
+                    let strictly = x != join && tree.dominates(x, join);
+                    g.cfg.predecessors(join).iter().any(above) && !strictly
+                };
+                let from_any = self.defines.iter().chain(&found).any(is_in_frontier);
+                if !found.contains(&join) && self.is_live(g, join) && from_any {
+                    found.push(join);
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+#[test]
+fn live_frontiers_agree_with_the_definition() {
+    let (mut joined, mut bounded) = (0, 0);
+    for seed in 0..3000 {
+        let g = Graph::random(seed);
+        let tree = DominatorTree::compute(&g.f, &g.cfg);
+        let mut joins = Joins::compute(&g.f, &g.cfg, &tree);
+        let mut random = Random::new(seed + 7);
+        for _ in 0..4 {
+            let variable = Variable::random(&mut random, &g);
+            let places =
+                |blocks: &[BlockId]| blocks.iter().filter_map(|&b| joins.place(b)).collect();
+            let mut touches = Touches {
+                defines: places(&variable.defines),
+                exposed: places(&variable.reads_first),
+                within: None,
+            };
+            let wanted = variable.live_frontier(&g, &tree);
+            let mut found = |touches: &Touches| {
+                let places = joins.live_frontier(touches, &mut usize::MAX.clone()).unwrap();
+                let mut blocks: Vec<BlockId> = places.into_iter().map(|p| joins.block(p)).collect();
+                blocks.sort_unstable();
+                blocks
+            };
+            assert_eq!(found(&touches), wanted, "seed {seed}");
+            joined += wanted.len();
+            // Any block that dominates all the others and where the variable is not live bounds the search and changes nothing.
+            let touched = || variable.defines.iter().chain(&variable.reads_first);
+            for &top in &g.live {
+                let is_above = touched().all(|&b| tree.dominates(top, b));
+                if is_above && !variable.is_live(&g, top) {
+                    touches.within =
+                        tree.preorder().iter().position(|&b| b == top).map(|n| n as u32);
+                    assert_eq!(found(&touches), wanted, "seed {seed}, within {top}");
+                    bounded += wanted.len();
+                }
+            }
+        }
+    }
+    assert!(joined > 1000 && bounded > 100, "{joined} {bounded}");
+}
+
+#[test]
+fn a_budget_that_is_used_up_gives_no_frontier() {
+    let g = Graph::random(2);
+    let tree = DominatorTree::compute(&g.f, &g.cfg);
+    let mut joins = Joins::compute(&g.f, &g.cfg, &tree);
+    let touches = Touches { defines: vec![0], exposed: vec![0], within: None };
+    assert_eq!(joins.live_frontier(&touches, &mut 0), None);
 }
