@@ -156,6 +156,7 @@ impl TypeTable {
     }
 
     /// What the type is.
+    #[inline]
     pub fn kind(&self, id: TypeId) -> &TypeKind {
         &self.entries[id].kind
     }
@@ -217,6 +218,7 @@ impl TypeTable {
     }
 
     /// Bytes that a value takes in memory, trailing padding included; 0 for `void`, 8 for a resource (its handle).
+    #[inline]
     pub fn size(&self, id: TypeId) -> u64 {
         self.layout(id).size
     }
@@ -238,6 +240,7 @@ impl TypeTable {
 
     /// Number of things that [`Self::element_type`] and [`Self::member_offset`] can name: components of a vector,
     /// columns of a matrix, elements of an array, members of a structure, else 0.
+    #[inline]
     pub fn member_count(&self, id: TypeId) -> u32 {
         match self.kind(id) {
             TypeKind::Vector { dim, .. } | TypeKind::Matrix { dim } => u32::from(*dim),

@@ -21,40 +21,51 @@ impl ControlFlowGraph {
     pub fn compute(function: &Function) -> ControlFlowGraph {
         let mut cfg = ControlFlowGraph::default();
         let Some(entry) = function.entry() else { return cfg };
-        let mut visited: SecondaryMap<BlockId, bool> =
-            SecondaryMap::with_capacity(function.block_count());
-        let mut stack = vec![(entry, 0usize)];
+        let mut visited: SecondaryMap<BlockId, bool> = SecondaryMap::new();
+        visited.resize(function.block_count());
+        // The successors of all blocks, side by side, so that each block is looked up once.
+        let mut targets: Vec<BlockId> = function.successors(entry).to_vec();
+        // Blocks on the way, with the range of their successors and where those that were taken start: the last is taken first, so
+        // that the reverse post-order visits the first successor first.
+        let mut stack = vec![(entry, 0..targets.len(), targets.len())];
+        // Of each block of the order.
+        let mut ranges = Vec::new();
         visited[entry] = true;
-        while let Some((block, next)) = stack.last_mut() {
-            let successors = function.successors(*block);
-            // Last successor first, so that the reverse post-order visits the first successor first.
-            let Some(&target) = successors.len().checked_sub(*next + 1).map(|i| &successors[i])
-            else {
+        while let Some((block, range, taken)) = stack.last_mut() {
+            if *taken == range.start {
                 cfg.rpo.push(*block);
+                ranges.push(range.clone());
                 stack.pop();
                 continue;
-            };
-            *next += 1;
+            }
+            *taken -= 1;
+            let target = targets[*taken];
             if !visited[target] {
                 visited[target] = true;
-                stack.push((target, 0));
+                let start = targets.len();
+                targets.extend_from_slice(function.successors(target));
+                stack.push((target, start..targets.len(), targets.len()));
             }
         }
         cfg.rpo.reverse();
+        ranges.reverse();
+        cfg.number.resize(function.block_count());
         for (i, &block) in cfg.rpo.iter().enumerate() {
             cfg.number[block] = i as u32 + 1;
         }
-        cfg.collect_predecessors(function);
+        let successors: Vec<&[BlockId]> = ranges.into_iter().map(|r| &targets[r]).collect();
+        cfg.collect_predecessors(function.block_count(), &successors);
         cfg
     }
 
-    /// Counts the edges into each block, several of one source once, then puts each at its place.
-    fn collect_predecessors(&mut self, function: &Function) {
-        let mut last: SecondaryMap<BlockId, u32> =
-            SecondaryMap::with_capacity(function.block_count());
+    /// Counts the edges into each block, several of one source once, then puts each at its place; `successors` by position in the order.
+    fn collect_predecessors(&mut self, block_count: usize, successors: &[&[BlockId]]) {
+        let mut last: SecondaryMap<BlockId, u32> = SecondaryMap::new();
+        last.resize(block_count);
+        self.range.resize(block_count);
         let mut total = 0;
-        for (number, &block) in (1..).zip(&self.rpo) {
-            for &target in function.successors(block) {
+        for (number, &targets) in (1..).zip(successors) {
+            for &target in targets {
                 if std::mem::replace(&mut last[target], number) != number {
                     self.range[target].1 += 1;
                     total += 1;
@@ -68,8 +79,8 @@ impl ControlFlowGraph {
             last[block] = 0;
         }
         self.predecessors = vec![BlockId::from_u32(0); total];
-        for (number, &block) in (1..).zip(&self.rpo) {
-            for &target in function.successors(block) {
+        for ((number, &targets), &block) in (1..).zip(successors).zip(&self.rpo) {
+            for &target in targets {
                 if std::mem::replace(&mut last[target], number) != number {
                     let end = &mut self.range[target].1;
                     self.predecessors[*end as usize] = block;
@@ -80,22 +91,26 @@ impl ControlFlowGraph {
     }
 
     /// The distinct reachable predecessors, in reverse post-order of the source.
+    #[inline]
     pub fn predecessors(&self, block: BlockId) -> &[BlockId] {
         let (start, end) = self.range[block];
         &self.predecessors[start as usize..end as usize]
     }
 
     /// Reachable blocks in reverse post-order; the entry comes first.
+    #[inline]
     pub fn reverse_post_order(&self) -> &[BlockId] {
         &self.rpo
     }
 
     /// Whether a path from the entry leads to the block.
+    #[inline]
     pub fn is_reachable(&self, block: BlockId) -> bool {
         self.number[block] != 0
     }
 
     /// Position in the reverse post-order.
+    #[inline]
     pub fn number(&self, block: BlockId) -> Option<usize> {
         (self.number[block] as usize).checked_sub(1)
     }

@@ -12,6 +12,7 @@ pub enum ConstBytes {
 
 impl ConstBytes {
     /// The bytes as a slice.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match self {
             ConstBytes::Inline { len, data } => &data[..*len as usize],

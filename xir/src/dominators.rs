@@ -94,27 +94,32 @@ impl DominatorTree {
         }
     }
 
+    #[inline]
     fn index(&self, block: BlockId) -> Option<usize> {
         (self.number[block] as usize).checked_sub(1)
     }
 
     /// The immediate dominator; none for the entry and for unreachable blocks.
+    #[inline]
     pub fn immediate_dominator(&self, block: BlockId) -> Option<BlockId> {
         let n = self.index(block)?;
         (n != 0).then(|| self.order[self.idom[n] as usize])
     }
 
     /// The blocks whose immediate dominator this is.
+    #[inline]
     pub fn children(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         let list = self.index(block).map_or(&[][..], |n| self.children_of(n));
         list.iter().map(|&n| self.order[n as usize])
     }
 
+    #[inline]
     fn children_of(&self, number: usize) -> &[u32] {
         &self.children[self.first_child[number] as usize..self.first_child[number + 1] as usize]
     }
 
     /// Whether every path from the entry to `b` passes `a`; a block dominates itself. False if either is unreachable.
+    #[inline]
     pub fn dominates(&self, a: BlockId, b: BlockId) -> bool {
         let (Some(a), Some(b)) = (self.index(a), self.index(b)) else { return false };
         let ((a0, a1), (b0, b1)) = (self.interval[a], self.interval[b]);
@@ -122,6 +127,7 @@ impl DominatorTree {
     }
 
     /// Whether the block is reachable from the entry.
+    #[inline]
     pub fn is_reachable(&self, block: BlockId) -> bool {
         self.number[block] != 0
     }
@@ -172,6 +178,7 @@ impl InstOrder {
     }
 
     /// Position within its block.
+    #[inline]
     pub fn number(&self, inst: InstId) -> u32 {
         self.0[inst]
     }

@@ -140,6 +140,7 @@ pub struct InstData {
 }
 
 impl InstData {
+    #[inline]
     fn blocks(&self) -> &[BlockId] {
         self.blocks.as_deref().map_or(&[], Vec::as_slice)
     }
@@ -198,11 +199,13 @@ impl Function {
     }
 
     /// Whether this is an entry point.
+    #[inline]
     pub fn is_kernel(&self) -> bool {
         matches!(self.kind, FunctionKind::Kernel { .. })
     }
 
     /// Whether there is a body.
+    #[inline]
     pub fn has_body(&self) -> bool {
         self.entry().is_some()
     }
@@ -298,16 +301,19 @@ impl Function {
     }
 
     /// Type of a value (of the memory named, for an lvalue).
+    #[inline]
     pub fn value_type(&self, value: ValueId) -> TypeId {
         self.values[value].ty
     }
 
     /// What defines a value.
+    #[inline]
     pub fn value_def(&self, value: ValueId) -> ValueDef {
         self.values[value].def
     }
 
     /// The instruction that defines a value.
+    #[inline]
     pub fn def_inst(&self, value: ValueId) -> Option<InstId> {
         match self.values[value].def {
             ValueDef::Inst(inst) => Some(inst),
@@ -316,6 +322,7 @@ impl Function {
     }
 
     /// The bytes of a constant.
+    #[inline]
     pub fn constant_bytes(&self, value: ValueId) -> Option<&ConstBytes> {
         match self.values[value].def {
             ValueDef::Constant(index) => Some(&self.constants[index as usize].1),
@@ -324,6 +331,7 @@ impl Function {
     }
 
     /// The bits of a constant of at most eight bytes, zero-extended.
+    #[inline]
     pub fn constant_bits(&self, value: ValueId) -> Option<u64> {
         let bytes = self.constant_bytes(value)?.as_slice();
         if bytes.len() > 8 {
@@ -335,6 +343,7 @@ impl Function {
     }
 
     /// Whether the value names memory: alloca, gep or reference argument.
+    #[inline]
     pub fn is_lvalue(&self, value: ValueId) -> bool {
         match self.values[value].def {
             ValueDef::Inst(inst) => matches!(self.insts[inst].op, Op::Alloca(_) | Op::Gep),
@@ -346,11 +355,13 @@ impl Function {
     }
 
     /// Whether the value is a resource argument.
+    #[inline]
     pub fn is_resource(&self, value: ValueId) -> bool {
         matches!(self.values[value].def, ValueDef::Argument(i) if self.arguments[i as usize].kind == ArgumentKind::Resource)
     }
 
     /// The number of value ids handed out; every id is below it.
+    #[inline]
     pub fn value_count(&self) -> usize {
         self.values.len()
     }
@@ -407,11 +418,13 @@ impl Function {
     }
 
     /// The data of an instruction.
+    #[inline]
     pub fn inst(&self, inst: InstId) -> &InstData {
         &self.insts[inst]
     }
 
     /// The operation of an instruction.
+    #[inline]
     pub fn op(&self, inst: InstId) -> Op {
         self.insts[inst].op
     }
@@ -439,16 +452,19 @@ impl Function {
     }
 
     /// The result value, if there is one.
+    #[inline]
     pub fn result(&self, inst: InstId) -> Option<ValueId> {
         self.insts[inst].result.expand()
     }
 
     /// The operands.
+    #[inline]
     pub fn args(&self, inst: InstId) -> &[ValueId] {
         self.operands.slice(self.insts[inst].args)
     }
 
     /// Operand `index`.
+    #[inline]
     pub fn arg(&self, inst: InstId, index: usize) -> ValueId {
         self.args(inst)[index]
     }
@@ -475,6 +491,7 @@ impl Function {
     }
 
     /// The blocks named: CFG successors, then roles (incoming blocks for a phi).
+    #[inline]
     pub fn inst_blocks(&self, inst: InstId) -> &[BlockId] {
         self.insts[inst].blocks()
     }
@@ -485,6 +502,7 @@ impl Function {
     }
 
     /// The CFG successors that a terminator names, in operand order, duplicates included.
+    #[inline]
     pub fn successors_of(&self, inst: InstId) -> &[BlockId] {
         let data = &self.insts[inst];
         if !data.op.is_terminator() {
@@ -502,6 +520,7 @@ impl Function {
     // ---- uses
 
     /// The uses of a value as (user, operand index), latest first.
+    #[inline]
     pub fn uses(&self, value: ValueId) -> impl Iterator<Item = (InstId, usize)> + '_ {
         self.operands
             .uses(value)
@@ -509,6 +528,7 @@ impl Function {
     }
 
     /// Whether anything uses the value.
+    #[inline]
     pub fn has_uses(&self, value: ValueId) -> bool {
         self.uses(value).next().is_some()
     }
@@ -530,6 +550,7 @@ impl Function {
     // ---- effects
 
     /// The lvalue or resource at the bottom of a chain of geps.
+    #[inline]
     pub fn base_of(&self, value: ValueId) -> ValueId {
         let mut base = value;
         while let ValueDef::Inst(inst) = self.values[base].def {
@@ -585,6 +606,7 @@ impl Function {
 
 impl Function {
     /// All instruction ids ever made, placed or not; side tables can be sized by it.
+    #[inline]
     pub fn inst_count(&self) -> usize {
         self.insts.len()
     }

@@ -28,6 +28,7 @@ impl Function {
     // ---- blocks
 
     /// The entry block: the first in the order.
+    #[inline]
     pub fn entry(&self) -> Option<BlockId> {
         self.layout.first.expand()
     }
@@ -96,6 +97,7 @@ impl Function {
     }
 
     /// The blocks in order.
+    #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
         let mut next = self.layout.first;
         std::iter::from_fn(move || {
@@ -106,16 +108,19 @@ impl Function {
     }
 
     /// The block after this one in the order.
+    #[inline]
     pub fn next_block(&self, block: BlockId) -> Option<BlockId> {
         self.blocks[block].next.expand()
     }
 
     /// Whether the block is in the order (not removed).
+    #[inline]
     pub fn is_placed(&self, block: BlockId) -> bool {
         self.blocks[block].placed
     }
 
     /// The number of block ids handed out; every id is below it.
+    #[inline]
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
@@ -123,51 +128,61 @@ impl Function {
     // ---- instructions
 
     /// The instructions of a block in order. To change the block while walking, use [`Function::next_inst`].
+    #[inline]
     pub fn insts(&self, block: BlockId) -> impl DoubleEndedIterator<Item = InstId> + '_ {
         Insts { function: self, front: self.blocks[block].first, back: self.blocks[block].last }
     }
 
     /// The first instruction of a block.
+    #[inline]
     pub fn first_inst(&self, block: BlockId) -> Option<InstId> {
         self.blocks[block].first.expand()
     }
 
     /// The last instruction of a block.
+    #[inline]
     pub fn last_inst(&self, block: BlockId) -> Option<InstId> {
         self.blocks[block].last.expand()
     }
 
     /// The first instruction that is no phi.
+    #[inline]
     pub fn first_non_phi(&self, block: BlockId) -> Option<InstId> {
         self.insts(block).find(|&i| self.op(i) != Op::Phi)
     }
 
     /// The phis of a block.
+    #[inline]
     pub fn phis(&self, block: BlockId) -> impl Iterator<Item = InstId> + '_ {
         self.insts(block).take_while(|&i| self.op(i) == Op::Phi)
     }
 
     /// The instruction after this one in its block.
+    #[inline]
     pub fn next_inst(&self, inst: InstId) -> Option<InstId> {
         self.insts[inst].next.expand()
     }
 
     /// The instruction before this one in its block.
+    #[inline]
     pub fn prev_inst(&self, inst: InstId) -> Option<InstId> {
         self.insts[inst].prev.expand()
     }
 
     /// The block that an instruction is in.
+    #[inline]
     pub fn inst_block(&self, inst: InstId) -> Option<BlockId> {
         self.insts[inst].block.expand()
     }
 
     /// The terminator of a block.
+    #[inline]
     pub fn terminator(&self, block: BlockId) -> Option<InstId> {
         self.last_inst(block).filter(|&i| self.op(i).is_terminator())
     }
 
     /// The CFG successors of a block, in operand order, duplicates included.
+    #[inline]
     pub fn successors(&self, block: BlockId) -> &[BlockId] {
         self.terminator(block).map_or(&[], |t| self.successors_of(t))
     }
@@ -291,11 +306,13 @@ impl Function {
     }
 
     /// Number of instructions in blocks.
+    #[inline]
     pub fn placed_inst_count(&self) -> usize {
         self.layout.insts
     }
 
     /// Number of blocks in the order.
+    #[inline]
     pub fn placed_block_count(&self) -> usize {
         self.layout.blocks
     }
@@ -308,6 +325,7 @@ struct Insts<'a> {
 }
 
 impl Insts<'_> {
+    #[inline]
     fn step(&mut self, here: InstId, next: PackedOption<InstId>, from_front: bool) -> InstId {
         if self.front == self.back {
             self.front = None.into();
@@ -323,6 +341,7 @@ impl Insts<'_> {
 
 impl Iterator for Insts<'_> {
     type Item = InstId;
+    #[inline]
     fn next(&mut self) -> Option<InstId> {
         let here = self.front.expand()?;
         let next = self.function.insts[here].next;
@@ -331,6 +350,7 @@ impl Iterator for Insts<'_> {
 }
 
 impl DoubleEndedIterator for Insts<'_> {
+    #[inline]
     fn next_back(&mut self) -> Option<InstId> {
         let here = self.back.expand()?;
         let prev = self.function.insts[here].prev;

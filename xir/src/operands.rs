@@ -27,19 +27,24 @@ pub(crate) struct OperandRange {
 const LENGTH_BITS: u32 = 27;
 
 impl OperandRange {
+    #[inline]
     pub(crate) fn len(self) -> usize {
         (self.shape & ((1 << LENGTH_BITS) - 1)) as usize
     }
+    #[inline]
     fn set_len(&mut self, len: usize) {
         debug_assert!(len <= self.capacity(), "more operands than slots");
         self.shape = (self.shape >> LENGTH_BITS << LENGTH_BITS) | len as u32;
     }
+    #[inline]
     fn class(self) -> usize {
         (self.shape >> LENGTH_BITS) as usize
     }
+    #[inline]
     fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.len()
     }
+    #[inline]
     fn capacity(self) -> usize {
         if self.class() == 0 { 0 } else { 1 << (self.class() - 1) }
     }
@@ -108,6 +113,7 @@ impl OperandPool {
         }
     }
 
+    #[inline]
     pub(crate) fn slice(&self, range: OperandRange) -> &[ValueId] {
         &self.values[range.range()]
     }
@@ -156,6 +162,7 @@ impl OperandPool {
         *range = OperandRange::default();
     }
 
+    #[inline]
     fn link(&mut self, slot: u32, value: ValueId, user: InstId) {
         let head = self.heads[value].0;
         self.values[slot as usize] = value;
@@ -166,6 +173,7 @@ impl OperandPool {
         self.heads[value] = Head(slot);
     }
 
+    #[inline]
     fn unlink(&mut self, slot: u32) {
         let Link { prev, next, .. } = self.links[slot as usize];
         if prev == NONE {
@@ -207,6 +215,7 @@ impl OperandPool {
     }
 
     /// The uses of `value` as (user, slot), latest first.
+    #[inline]
     pub(crate) fn uses(&self, value: ValueId) -> impl Iterator<Item = (InstId, u32)> + '_ {
         let mut slot = self.heads.get(value).map_or(NONE, |h| h.0);
         std::iter::from_fn(move || {
@@ -227,6 +236,7 @@ impl OperandPool {
     }
 
     /// Index of a slot within the range of its user.
+    #[inline]
     pub(crate) fn index_in(range: OperandRange, slot: u32) -> usize {
         (slot - range.start) as usize
     }

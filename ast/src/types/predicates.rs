@@ -4,6 +4,7 @@ use super::{Scalar, TypeId, TypeKind, TypeTable};
 
 impl TypeTable {
     /// The scalar that a scalar, vector or matrix is made of.
+    #[inline]
     pub fn scalar_of(&self, id: TypeId) -> Option<Scalar> {
         match self.kind(id) {
             TypeKind::Scalar(s) | TypeKind::Vector { elem: s, .. } => Some(*s),
@@ -13,6 +14,7 @@ impl TypeTable {
     }
 
     /// Components of a vector, columns of a matrix, dimensions of a texture, 1 for everything else.
+    #[inline]
     pub fn dim(&self, id: TypeId) -> u8 {
         match self.kind(id) {
             TypeKind::Vector { dim, .. }
@@ -23,16 +25,19 @@ impl TypeTable {
     }
 
     /// `bool`, an integer or a float.
+    #[inline]
     pub fn is_scalar(&self, id: TypeId) -> bool {
         matches!(self.kind(id), TypeKind::Scalar(_))
     }
 
     /// A vector of any scalar.
+    #[inline]
     pub fn is_vector(&self, id: TypeId) -> bool {
         matches!(self.kind(id), TypeKind::Vector { .. })
     }
 
     /// A matrix.
+    #[inline]
     pub fn is_matrix(&self, id: TypeId) -> bool {
         matches!(self.kind(id), TypeKind::Matrix { .. })
     }
@@ -53,6 +58,7 @@ impl TypeTable {
     }
 
     /// A scalar or vector.
+    #[inline]
     pub fn is_scalar_or_vector(&self, id: TypeId) -> bool {
         matches!(self.kind(id), TypeKind::Scalar(_) | TypeKind::Vector { .. })
     }
@@ -89,6 +95,7 @@ impl TypeTable {
     }
 
     /// An array or structure.
+    #[inline]
     pub fn is_aggregate(&self, id: TypeId) -> bool {
         matches!(self.kind(id), TypeKind::Array { .. } | TypeKind::Struct { .. })
     }

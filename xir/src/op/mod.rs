@@ -105,6 +105,7 @@ pub enum Op {
 
 impl Op {
     /// Whether this ends a block.
+    #[inline]
     pub const fn is_terminator(self) -> bool {
         matches!(
             self,
@@ -127,11 +128,13 @@ impl Op {
     }
 
     /// Whether this is a terminator that owns a structured construct, or leaves one by `break` or `continue`.
+    #[inline]
     pub const fn is_structured(self) -> bool {
         matches!(self, Op::Break | Op::Continue | Op::RayQueryDispatch) || self.has_merge()
     }
 
     /// Whether the last block named is a merge block.
+    #[inline]
     pub const fn has_merge(self) -> bool {
         matches!(
             self,
@@ -140,6 +143,7 @@ impl Op {
     }
 
     /// How many of the blocks named are roles rather than CFG successors; they come last.
+    #[inline]
     pub const fn role_count(self) -> usize {
         match self {
             Op::Loop => 3,

@@ -100,6 +100,8 @@ impl Model {
             }
         }
         assert!(self.loose.iter().all(|&i| f.inst_block(i).is_none()));
+        assert_eq!(f.placed_block_count(), self.blocks.len());
+        assert_eq!(f.placed_inst_count(), self.blocks.iter().map(|b| b.1.len()).sum::<usize>());
     }
 }
 
