@@ -124,6 +124,9 @@ pub enum RuntimeError {
     /// A buffer where a value is expected, or the like.
     #[error("argument {index} is {expected}, got {got}")]
     ArgumentKind { index: usize, expected: String, got: &'static str },
+    /// An argument of a recorded dispatch that does not fit, with the kernel's name and the argument's, if the metadata has it.
+    #[error("the kernel `{kernel}`{}: {error}", named(name))]
+    Dispatch { kernel: String, name: Option<String>, error: Box<RuntimeError> },
     /// A value of the wrong number of bytes.
     #[error("argument {index}, a `{ty}`, has {expected} bytes, got {got}")]
     ArgumentSize { index: usize, ty: String, expected: u64, got: u64 },
@@ -138,7 +141,7 @@ pub enum RuntimeError {
     )]
     View { index: usize, start: usize, end: usize, size: usize, align: u64 },
     /// An argument kind that this device does not have.
-    #[error("argument {index} is {kind}, which the device `cpu` does not support yet")]
+    #[error("argument {index} is {kind}, which this device does not support yet")]
     UnsupportedArgument { index: usize, kind: &'static str },
     /// A slot that a bindless array does not have.
     #[error("there is no slot {slot} in a bindless array of {slots}")]
@@ -172,6 +175,11 @@ pub enum RuntimeError {
     /// An upload or download of the wrong length.
     #[error("the data has {got} {unit}, expected {expected}")]
     DataSize { expected: u64, got: u64, unit: &'static str },
+    /// A copy between levels of other sizes or storages.
+    #[error(
+        "a level of {from:?} texels stored as `{from_storage}` cannot be copied to one of {to:?} stored as `{to_storage}`"
+    )]
+    ImageCopy { from: [u32; 3], from_storage: PixelStorage, to: [u32; 3], to_storage: PixelStorage },
     /// More blocks than can be counted.
     #[error("a dispatch of {0:?} has too many blocks")]
     GridTooLarge([u32; 3]),
@@ -228,6 +236,10 @@ pub enum RuntimeError {
     BadLog { kernel: String, reason: &'static str },
 }
 
+fn named(name: &Option<String>) -> String {
+    name.as_ref().map_or_else(String::new, |name| format!(", argument `{name}`"))
+}
+
 fn colon(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }
@@ -262,6 +274,7 @@ impl RuntimeError {
             Self::NoVariant { .. } => "L1110",
             Self::ArgumentCount { .. } => "L1120",
             Self::ArgumentKind { .. } => "L1121",
+            Self::Dispatch { error, .. } => error.code(),
             Self::ArgumentSize { .. } => "L1122",
             Self::ImageMismatch { .. } => "L1123",
             Self::View { .. } => "L1124",
@@ -275,7 +288,7 @@ impl RuntimeError {
             Self::Overlap => "L1173",
             Self::OutOfMemory { .. } => "L1130",
             Self::ImageShape { .. } => "L1131",
-            Self::DataSize { .. } => "L1132",
+            Self::DataSize { .. } | Self::ImageCopy { .. } => "L1132",
             Self::GridTooLarge(_) => "L1133",
             Self::Assert { .. } => "L1140",
             Self::OutOfBounds { .. } => "L1141",
@@ -322,7 +335,9 @@ impl RuntimeError {
             Self::ImageShape { .. } => {
                 "give at least one texel on each axis and a storage that is not compressed"
             }
+            Self::Dispatch { error, .. } => error.help(),
             Self::DataSize { .. } => "the data must fill the whole range",
+            Self::ImageCopy { .. } => "copy between levels of one size and storage",
             Self::GridTooLarge(_) => "dispatch less at once",
             Self::Assert { .. } => "the kernel's own check failed; look at its inputs",
             Self::OutOfBounds { .. } => {

@@ -80,6 +80,13 @@ fn recording_is_checked() {
     assert_eq!(code(vec![a.clone(), (&odd).into(), (&x).into()]), Some("L1124"));
     let foreign = other.buffer::<f32>(8).unwrap();
     assert_eq!(code(vec![a, (&foreign).into(), (&x).into()]), Some("L1171"));
+    let mut text = |arguments: Vec<Argument>| {
+        list.dispatch(&kernel, arguments, [8, 1, 1]).map(drop).unwrap_err().to_string()
+    };
+    assert_eq!(
+        text(vec![1u32.into(), (&x).into(), (&x).into()]),
+        "the kernel `saxpy`: argument 0 is `float`, got `uint`"
+    );
     assert_eq!(list.len(), 2);
 
     let failed = |r: Result<(), RuntimeError>| r.unwrap_err().code();

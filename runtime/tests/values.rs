@@ -84,7 +84,7 @@ fn kernels_are_checked_against_them() {
     let error = list.dispatch(&kernel, (&wide, &words), [16, 1, 1]).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "argument 0 is `buffer<struct<8,[a(b)]bool,double>>`, got `buffer<struct<16,uint,byte>>`"
+        "the kernel `mix`: argument 0 is `buffer<struct<8,[a(b)]bool,double>>`, got `buffer<struct<16,uint,byte>>`"
     );
     let data = [Inner { flag: true, weight: 0.25 }; 4];
     inner.write(&data).unwrap();

@@ -12,7 +12,7 @@ use crate::{
 /// Checks the arguments of a dispatch.
 ///
 /// # Errors
-/// A [`RuntimeError`] that names the first argument which does not fit the metadata.
+/// [`RuntimeError::Dispatch`], which names the first argument that does not fit the metadata.
 pub(super) fn arguments(
     device: &Device,
     kernel: &Kernel,
@@ -33,10 +33,11 @@ pub(super) fn arguments(
     for (index, ((formal, expected), given)) in
         formals.iter().zip(&inner.formals).zip(given).enumerate()
     {
-        one(index, formal, expected, given)?;
-        if let Some(common) = common(given) {
-            device.owns(common)?;
-        }
+        let owned = || common(given).map_or(Ok(()), |common| device.owns(common));
+        one(index, formal, expected, given).and_then(|()| owned()).map_err(|error| {
+            let (kernel, name) = (inner.metadata.kernel.clone(), formal.name.clone());
+            RuntimeError::Dispatch { kernel, name, error: Box::new(error) }
+        })?;
     }
     Ok(())
 }

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use luisac_artifact::metadata::{ArgumentKind, Usage};
 
+use super::Resource;
 use crate::{
     Argument, Event, ImageLevel, IndirectBuffer, Kernel, Value,
     argument::Given,
-    resource::{ArrayMemory, BufferView, Change},
+    resource::{ArrayMemory, BufferView, Change, Common},
     value,
 };
 
@@ -110,6 +111,25 @@ pub(crate) enum Touched<'a> {
     Table(&'a Arc<ArrayMemory>),
     /// All that the array holds.
     Members(&'a Arc<ArrayMemory>),
+}
+
+impl Touched<'_> {
+    pub(crate) fn common(&self) -> &Common {
+        match self {
+            Self::Buffer(view) => &view.memory.common,
+            Self::Image(level, _) => &level.memory.common,
+            Self::Table(array) | Self::Members(array) => &array.common,
+        }
+    }
+
+    /// The resource that is touched, or the array whose members are.
+    pub(super) fn resource(&self) -> Resource {
+        match self {
+            Self::Buffer(view) => Resource::Buffer(view.memory.clone()),
+            Self::Image(level, _) => Resource::Image(level.memory.clone()),
+            Self::Table(array) | Self::Members(array) => Resource::Array((*array).clone()),
+        }
+    }
 }
 
 /// Which levels of an image a kernel can reach.

@@ -2,16 +2,17 @@
 
 mod check;
 mod command;
+mod ids;
 mod plan;
 
 use std::{
-    collections::HashMap,
     marker::PhantomData,
     sync::{Arc, Mutex, PoisonError},
 };
 
 pub use command::Download;
 pub(crate) use command::{Callback, Command, HostBytes, Levels, Sizes, Touched};
+use ids::IdMap;
 pub(crate) use plan::Plan;
 
 use crate::{
@@ -51,7 +52,8 @@ impl CommandList {
     /// Runs a kernel over `size` threads along x, y, z. A zero means that nothing runs.
     ///
     /// # Errors
-    /// The first argument that does not fit the metadata; [`RuntimeError::GridTooLarge`].
+    /// [`RuntimeError::Dispatch`] for the first argument that does not fit the metadata, [`RuntimeError::ArgumentCount`],
+    /// [`RuntimeError::GridTooLarge`].
     pub fn dispatch(
         &mut self,
         kernel: &Kernel,
@@ -200,7 +202,7 @@ impl CommandList {
     /// Copies a level to another one of the same size and storage.
     ///
     /// # Errors
-    /// [`RuntimeError::DataSize`] if they differ, [`RuntimeError::Overlap`] if they are one.
+    /// [`RuntimeError::ImageCopy`] if they differ, [`RuntimeError::Overlap`] if they are one.
     pub fn copy_image(
         &mut self,
         from: &ImageLevel,
@@ -210,8 +212,12 @@ impl CommandList {
         self.device.owns(&to.memory.common)?;
         let (a, b) = (&from.memory.shape, &to.memory.shape);
         if (from.size(), a.storage, a.dimension) != (to.size(), b.storage, b.dimension) {
-            let (expected, got) = (to.bytes(), from.bytes());
-            return Err(RuntimeError::DataSize { expected, got, unit: "bytes of other texels" });
+            return Err(RuntimeError::ImageCopy {
+                from: from.size(),
+                from_storage: a.storage,
+                to: to.size(),
+                to_storage: b.storage,
+            });
         }
         if Arc::ptr_eq(&from.memory, &to.memory) && from.level == to.level {
             return Err(RuntimeError::Overlap);
@@ -343,25 +349,21 @@ impl CommittedList {
         let raw = device.backend().prepare(&commands)?;
         let mut resources: Vec<(Resource, bool)> = Vec::new();
         let mut arrays: Vec<(Arc<ArrayMemory>, bool)> = Vec::new();
-        let mut places = HashMap::new();
+        let (mut places, mut array_places) = (IdMap::default(), IdMap::default());
         for command in &commands {
             command.touches(&mut |touched, write| {
-                let resource = match touched {
-                    Touched::Buffer(view) => Resource::Buffer(view.memory.clone()),
-                    Touched::Image(level, _) => Resource::Image(level.memory.clone()),
-                    Touched::Table(array) => Resource::Array(array.clone()),
-                    Touched::Members(array) => {
-                        match arrays.iter_mut().find(|(a, _)| Arc::ptr_eq(a, array)) {
-                            Some((_, w)) => *w |= write,
-                            None => arrays.push((array.clone(), write)),
-                        }
-                        return;
+                if let Touched::Members(array) = touched {
+                    let place = *array_places.entry(array.common.id).or_insert(arrays.len());
+                    match arrays.get_mut(place) {
+                        Some((_, w)) => *w |= write,
+                        None => arrays.push((array.clone(), write)),
                     }
-                };
-                let place = *places.entry(resource.common().id).or_insert(resources.len());
+                    return;
+                }
+                let place = *places.entry(touched.common().id).or_insert(resources.len());
                 match resources.get_mut(place) {
                     Some((_, w)) => *w |= write,
-                    None => resources.push((resource, write)),
+                    None => resources.push((touched.resource(), write)),
                 }
             });
         }

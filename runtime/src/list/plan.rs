@@ -1,12 +1,8 @@
 //! From commands to the scheduler's numbers, and back to names.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    fmt::Write,
-    sync::Arc,
-};
+use std::{collections::hash_map::Entry, fmt::Write, sync::Arc};
 
-use super::{Command, Levels, Touched};
+use super::{Command, IdMap, Levels, Touched};
 use crate::{
     resource::{ArrayMemory, Change, Contents, ImageMember, Slot},
     schedule::{Access, Graph, Scheduler, Span},
@@ -116,8 +112,8 @@ fn quote(text: &str) -> String {
 struct Planner {
     scheduler: Scheduler,
     /// The scheduler's number of each resource, by its id. Only looked up.
-    resources: HashMap<u64, u32>,
-    arrays: HashMap<u64, u32>,
+    resources: IdMap<u32>,
+    arrays: IdMap<u32>,
     names: Vec<String>,
 }
 

@@ -263,10 +263,9 @@ impl Run {
     /// Says that the command at `position`, a signal, has had its turn.
     pub(crate) fn signal(&self, position: usize) {
         let mut ready = VecDeque::new();
-        for (at, point) in &self.signals {
-            if *at == position {
-                point.reach(Ok(Arc::default()), &mut ready);
-            }
+        // In the order of the commands.
+        if let Ok(at) = self.signals.binary_search_by_key(&position, |(at, _)| *at) {
+            self.signals[at].1.reach(Ok(Arc::default()), &mut ready);
         }
         start_all(ready, false);
     }
