@@ -190,9 +190,7 @@ pub fn pipeline(target: &dyn Target, options: &EmitOptions) -> Result<Pipeline, 
 
 /// Makes indices safe by a pass, before control flow is structured again.
 fn check_by_passes(pipeline: &mut Pipeline, bounds: BoundsMode) -> Result<(), Diagnostic> {
-    let mode = if bounds == BoundsMode::Trap { "trap" } else { "clamp" };
-    let step =
-        Pipeline::parse(&format!("lower_bounds{{mode={mode},images=false,flat=true}}"))?.steps;
+    let step = Pipeline::parse(&support::bounds_pass(bounds, ",images=false,flat=true"))?.steps;
     let last = pipeline.steps.iter().position(|s| s.is("lower_edge_cases"));
     let at = last.unwrap_or(pipeline.steps.len());
     pipeline.steps.splice(at..at, step);

@@ -1,12 +1,15 @@
 //! Which operations a target holds.
 
+use luisac_artifact::metadata::BoundsMode;
 use luisac_ast::diagnostic::{Code, Diagnostic};
 use luisac_xir::from_ast::{ADDRESS_OF, CPU_CUSTOM};
-use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp};
+use luisac_xir::op::{
+    ArithmeticOp, ResourceQueryOp, ResourceReadOp, ResourceWriteOp, ThreadGroupOp,
+};
 use luisac_xir::{FunctionId, Module, Op};
 
-use crate::errors;
 use crate::usage::reachable_callees_first;
+use crate::{Target, errors};
 
 /// How a target holds an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,56 @@ pub fn addressed_core(op: Op) -> Support {
         ) => Support::Native,
         _ => compute_core(op),
     }
+}
+
+/// Whether an operation on floats is no more than an operator, a selection or a look at the bits: every language with a text or
+/// instructions of its own has these exactly, under every mode.
+pub fn plain_float_operation(op: ArithmeticOp) -> bool {
+    use ArithmeticOp as A;
+    matches!(
+        op,
+        A::UnaryMinus
+            | A::BinaryAdd
+            | A::BinarySub
+            | A::BinaryMul
+            | A::BinaryDiv
+            | A::BinaryLess
+            | A::BinaryGreater
+            | A::BinaryLessEqual
+            | A::BinaryGreaterEqual
+            | A::BinaryEqual
+            | A::BinaryNotEqual
+            | A::Select
+            | A::Abs
+            | A::Isinf
+            | A::Isnan
+    )
+}
+
+/// The detail of a target that has a list of them, the first by default.
+///
+/// # Errors
+/// One that is not in the list, which the message shows.
+pub fn listed_detail(target: &dyn Target, detail: Option<&str>) -> Result<String, Diagnostic> {
+    let (name, details) = (target.name(), target.details());
+    match detail.or(details.first().copied()) {
+        Some(detail) if details.contains(&detail) => Ok(detail.to_string()),
+        other => {
+            let text = format!("`{name}` has no detail `{}`", other.unwrap_or_default());
+            Err(Diagnostic::error(errors::UNKNOWN_DETAIL, text)
+                .with_help(format!("the details are {}", details.join(", "))))
+        }
+    }
+}
+
+/// The pass that makes indices safe, as a pipeline's text; `more` are further options of it, each after a comma.
+pub(crate) fn bounds_pass(bounds: BoundsMode, more: &str) -> String {
+    let mode = match bounds {
+        BoundsMode::Off => "off",
+        BoundsMode::Clamp => "clamp",
+        BoundsMode::Trap => "trap",
+    };
+    format!("lower_bounds{{mode={mode}{more}}}")
 }
 
 /// Refuses a kernel that reaches a function without a body: artifacts stand alone. Time linear in the code that it reaches.

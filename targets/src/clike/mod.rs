@@ -21,6 +21,7 @@ mod place;
 pub(crate) mod plan;
 mod resources;
 pub(crate) mod scopes;
+mod wave;
 
 use luisac_artifact::ParamLayout;
 use luisac_artifact::bindings::{self, Api, Extras};
@@ -31,6 +32,7 @@ use luisac_xir::op::{ResourceQueryOp, ResourceReadOp, ResourceWriteOp, SpecialRe
 use luisac_xir::{ArgumentKind, FunctionId, InstId, Module, Op};
 use rustc_hash::FxHashMap;
 
+use crate::support::bounds_pass;
 use crate::usage::reachable_callees_first;
 use crate::{EmitOptions, Support, errors};
 use function::FnEmit;
@@ -60,9 +62,8 @@ fn fallback_name(argument: &luisac_xir::Argument, types: &TypeTable, position: u
 fn last_passes(exact: &str, options: &EmitOptions) -> String {
     let fast = options.math == MathMode::Fast;
     let bounds = match options.bounds {
-        BoundsMode::Off => "",
-        BoundsMode::Clamp => "lower_bounds{mode=clamp,images=false},",
-        BoundsMode::Trap => "lower_bounds{mode=trap,images=false},",
+        BoundsMode::Off => String::new(),
+        mode => bounds_pass(mode, ",images=false") + ",",
     };
     let more = if fast { "|min.f16|min.f32|min.f64|max.f16|max.f32|max.f64" } else { "" };
     format!(
@@ -306,7 +307,7 @@ fn callable_text(cx: &mut ModuleEmit<'_>, form: Form, name: &str) -> Emit<String
 }
 
 fn finish(f: &FnEmit<'_, '_>, mut text: String) -> String {
-    f.lines.write(&mut text);
+    f.lines.write(&mut text, f.cx.options.source.as_ref().map(|s| s.file.as_str()));
     // A kernel ends by itself.
     if let Some(kept) = text.strip_suffix("    return;\n").filter(|_| f.lines.ends_flat()) {
         text.truncate(kept.len());

@@ -23,7 +23,7 @@ mod words;
 
 use cranelift_entity::EntityRef;
 use luisac_artifact::bindings::Api;
-use luisac_artifact::metadata::{BoundsMode, MathMode, Metadata};
+use luisac_artifact::metadata::{MathMode, Metadata};
 use luisac_ast::diagnostic::{Diagnostic, Diagnostics};
 use luisac_ast::types::{Scalar, TypeId, TypeTable};
 use luisac_xir::op::{
@@ -35,6 +35,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 
 use crate::clike::plan::Plan as ControlPlan;
 use crate::log::lower_log;
+use crate::support::{bounds_pass, listed_detail};
 use crate::{Artifact, EmitOptions, InputForm, Support, Target, errors};
 use body::Body;
 use function::{Facts, FnEmit};
@@ -90,7 +91,7 @@ impl Target for Wgsl {
         keeps_native(op, scalar, math)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        canonical("wgsl", self.details(), detail)
+        listed_detail(self, detail)
     }
     fn emit(
         &self,
@@ -128,7 +129,7 @@ impl Target for Glsl {
         keeps_native(op, scalar, math)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        canonical("glsl", self.details(), detail)
+        listed_detail(self, detail)
     }
     fn emit(
         &self,
@@ -141,18 +142,6 @@ impl Target for Glsl {
 }
 
 const FORM: InputForm = InputForm { structured: true, phis: false, scalarised: true };
-
-fn canonical(target: &str, details: &[&str], detail: Option<&str>) -> Result<String, Diagnostic> {
-    match detail {
-        None => Ok(details[0].to_string()),
-        Some(detail) if details.contains(&detail) => Ok(detail.to_string()),
-        Some(detail) => Err(Diagnostic::error(
-            errors::UNKNOWN_DETAIL,
-            format!("`{target}` has no detail `{detail}`"),
-        )
-        .with_help(format!("the details are {}", details.join(", ")))),
-    }
-}
 
 /// The name as naga writes it: without underscores side by side, and with one behind a digit at the end.
 fn entry_name(name: &str) -> String {
@@ -171,14 +160,10 @@ fn entry_name(name: &str) -> String {
 
 /// What makes the code legal, at its end.
 fn last_passes(options: &EmitOptions) -> String {
-    let bounds = match options.bounds {
-        BoundsMode::Off => "off",
-        BoundsMode::Clamp => "clamp",
-        BoundsMode::Trap => "trap",
-    };
+    let bounds = bounds_pass(options.bounds, "");
     format!(
         "inline{{inline_all=true,single_site_limit={MAX_INSTS},limit={MAX_INSTS},caller_limit={MAX_INSTS},override_noinline=true}},\
-         unused_callable_removal,reg2mem,restructure_cfg,reg2mem,lower_bounds{{mode={bounds}}},\
+         unused_callable_removal,reg2mem,restructure_cfg,reg2mem,{bounds},\
          lower_edge_cases{{native=clz.u32|ctz.u32,fast_math={},short_words=false}},const_fold,dce",
         options.math == MathMode::Fast
     )

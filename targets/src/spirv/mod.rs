@@ -35,6 +35,7 @@ use luisac_xir::{FunctionId, Module, Op};
 use rspirv::spirv::ExecutionMode;
 
 use crate::log::{Logged, lower_log};
+use crate::support::{listed_detail, plain_float_operation};
 use crate::{Artifact, EmitOptions, ExtraText, InputForm, OptLevel, Support, Target, errors, held};
 use function::{FnEmit, Given};
 
@@ -83,13 +84,7 @@ impl Target for Spirv {
         keeps_native(op, scalar, math)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        let detail = detail.unwrap_or(DETAILS[0]);
-        if DETAILS.contains(&detail) {
-            return Ok(detail.to_string());
-        }
-        let text = format!("the target `spirv` has no version `{detail}`");
-        Err(Diagnostic::error(errors::UNKNOWN_DETAIL, text)
-            .with_help("the versions are 1.3, 1.4, 1.5 and 1.6, each also with `+float-atomics`"))
+        listed_detail(self, detail)
     }
     fn emit(
         &self,
@@ -140,27 +135,8 @@ fn supports(op: Op) -> Support {
 /// so it is no fused one under `--math precise`.
 fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
     match op {
-        A::UnaryMinus
-        | A::BinaryAdd
-        | A::BinarySub
-        | A::BinaryMul
-        | A::BinaryDiv
-        | A::BinaryLess
-        | A::BinaryGreater
-        | A::BinaryLessEqual
-        | A::BinaryGreaterEqual
-        | A::BinaryEqual
-        | A::BinaryNotEqual
-        | A::Select
-        | A::Abs
-        | A::Isinf
-        | A::Isnan
-        | A::Sqrt
-        | A::Ceil
-        | A::Floor
-        | A::Trunc
-        | A::Rint
-        | A::Copysign => true,
+        op if plain_float_operation(op) => true,
+        A::Sqrt | A::Ceil | A::Floor | A::Trunc | A::Rint | A::Copysign => true,
         A::Rsqrt | A::Exp2 => math == MathMode::Fast && scalar == Scalar::F32,
         A::Fma => math == MathMode::Fast && scalar != Scalar::F16,
         _ => false,

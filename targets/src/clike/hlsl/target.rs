@@ -10,6 +10,7 @@ use luisac_xir::{FunctionId, Module, Op};
 use crate::clike::language::Language;
 use crate::clike::module::Uses;
 use crate::clike::{Emit, function_module, last_passes, module_text, supports};
+use crate::support::{listed_detail, plain_float_operation};
 use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 
 /// The target.
@@ -49,15 +50,7 @@ impl Target for Hlsl {
         last_passes("floor|ceil|trunc|rint|abs.f16|abs.f32|abs.f64", options)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        let detail = detail.unwrap_or(MODELS[0]);
-        match MODELS.contains(&detail) {
-            true => Ok(detail.to_string()),
-            false => Err(Diagnostic::error(
-                errors::UNKNOWN_DETAIL,
-                format!("`hlsl` has no shader model `{detail}`"),
-            )
-            .with_help(format!("the shader models are {}", MODELS.join(", ")))),
-        }
+        listed_detail(self, detail)
     }
     fn emit(
         &self,
@@ -96,21 +89,7 @@ impl Target for Hlsl {
 /// operator stays too.
 pub fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
     match op {
-        A::UnaryMinus
-        | A::BinaryAdd
-        | A::BinarySub
-        | A::BinaryMul
-        | A::BinaryDiv
-        | A::BinaryLess
-        | A::BinaryGreater
-        | A::BinaryLessEqual
-        | A::BinaryGreaterEqual
-        | A::BinaryEqual
-        | A::BinaryNotEqual
-        | A::Select
-        | A::Abs
-        | A::Isinf
-        | A::Isnan => true,
+        op if plain_float_operation(op) => true,
         // Direct3D has these for single and half only.
         A::Floor | A::Ceil | A::Trunc | A::Rint | A::Sqrt => scalar != Scalar::F64,
         A::Fma => scalar == Scalar::F64,

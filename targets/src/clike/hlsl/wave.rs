@@ -1,42 +1,21 @@
 //! Barriers and operations of waves in HLSL.
 
 use luisac_ast::types::{Scalar, TypeId};
+use luisac_xir::InstId;
 use luisac_xir::op::{SpecialRegister, ThreadGroupOp as G};
-use luisac_xir::{InstId, Op};
 
 use crate::clike::Emit;
 use crate::clike::expr::{Expr, Prec};
 use crate::clike::function::FnEmit;
-use crate::clike::language::{Language, unsigned};
+use crate::clike::language::Language;
+use crate::clike::wave;
 
-/// A barrier or an operation of a wave. What waves compute is never moved: it gets its name where it stands.
+/// The statement of a barrier.
+const BARRIER: &str = "AllMemoryBarrierWithGroupSync();";
+
+/// A barrier or an operation of a wave.
 pub fn thread_group(f: &mut FnEmit<'_, '_>, inst: InstId, op: G) -> Emit<()> {
-    match op {
-        G::ShaderExecutionReorder => return Ok(()),
-        G::SynchronizeBlock => {
-            f.settle()?;
-            f.lines.push("AllMemoryBarrierWithGroupSync();");
-            return Ok(());
-        }
-        G::RasterQuadDdx | G::RasterQuadDdy => return Err(f.refused(Op::ThreadGroup(op))),
-        _ => {}
-    }
-    if f.func.result(inst).is_none_or(|r| !f.func.has_uses(r)) {
-        return Ok(());
-    }
-    f.cx.uses.wave = true;
-    let args = f.func.args(inst).to_vec();
-    let ty = args.first().map_or(TypeId::U32, |&a| f.func.value_type(a));
-    let mut texts = Vec::new();
-    for &arg in &args {
-        let text = f.value(arg)?;
-        texts.push(f.named(f.func.value_type(arg), text)?);
-    }
-    let text = wave(f, op, ty, &texts);
-    match text {
-        Some(text) => f.define_at_once(inst, &text),
-        None => Err(f.refused(Op::ThreadGroup(op))),
-    }
+    wave::thread_group(f, inst, op, (BARRIER, wave))
 }
 
 fn wave(f: &mut FnEmit<'_, '_>, op: G, ty: TypeId, args: &[Expr]) -> Option<Expr> {
@@ -189,10 +168,8 @@ fn read_lane(f: &mut FnEmit<'_, '_>, ty: TypeId, v: &Expr, from: &Expr, lane: &E
     f.lines.push(format!("const bool {active} = lc_is_active({});", from.text));
     let source = f.names.fresh("lane", "lane");
     f.lines.push(format!("const uint {source} = {active} ? {} : {};", from.text, lane.text));
-    let is_bool = f.cx.types.scalar_of(ty) == Some(Scalar::Bool);
     let read = columns(f, ty, v, |c| format!("WaveReadLaneAt({c}, {source})"));
     let read = f.type_variable(ty, &read).unwrap_or(read);
-    let _ = (is_bool, unsigned(Scalar::U32));
     if f.cx.types.is_matrix(ty) {
         let zero = f.cx.zero(TypeId::vector(Scalar::F32, f.cx.types.dim(ty)));
         return columns(f, ty, &read, |c| format!("({active} ? {c} : {})", zero.text));

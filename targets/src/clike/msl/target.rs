@@ -9,6 +9,7 @@ use luisac_xir::{FunctionId, Module, Op};
 
 use crate::clike::language::Language;
 use crate::clike::{Emit, function_module, last_passes, module_text, supports};
+use crate::support::{listed_detail, plain_float_operation};
 use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 
 /// The target.
@@ -44,15 +45,7 @@ impl Target for Msl {
         last_passes(exact, options)
     }
     fn canonical_detail(&self, detail: Option<&str>) -> Result<String, Diagnostic> {
-        let detail = detail.unwrap_or(VERSIONS[0]);
-        match VERSIONS.contains(&detail) {
-            true => Ok(detail.to_string()),
-            false => Err(Diagnostic::error(
-                errors::UNKNOWN_DETAIL,
-                format!("`msl` has no version `{detail}`"),
-            )
-            .with_help(format!("the versions are {}", VERSIONS.join(", ")))),
-        }
+        listed_detail(self, detail)
     }
     fn emit(
         &self,
@@ -82,29 +75,8 @@ impl Target for Msl {
 /// Operations on floats that Metal holds exactly, or fast within the bounds of the documentation.
 fn keeps_native(op: A, math: MathMode) -> bool {
     match op {
-        A::UnaryMinus
-        | A::BinaryAdd
-        | A::BinarySub
-        | A::BinaryMul
-        | A::BinaryDiv
-        | A::BinaryLess
-        | A::BinaryGreater
-        | A::BinaryLessEqual
-        | A::BinaryGreaterEqual
-        | A::BinaryEqual
-        | A::BinaryNotEqual
-        | A::Select
-        | A::Abs
-        | A::Isinf
-        | A::Isnan
-        | A::Floor
-        | A::Ceil
-        | A::Trunc
-        | A::Rint
-        | A::Round
-        | A::Sqrt
-        | A::Fma
-        | A::Copysign => true,
+        op if plain_float_operation(op) => true,
+        A::Floor | A::Ceil | A::Trunc | A::Rint | A::Round | A::Sqrt | A::Fma | A::Copysign => true,
         // A number wins over NaN there too; only the order of the zeros is open.
         A::Min | A::Max | A::Rsqrt | A::Exp2 | A::Log2 => math == MathMode::Fast,
         _ => false,

@@ -1,44 +1,21 @@
 //! Barriers and operations of waves in MSL.
 
 use luisac_ast::types::{Scalar, TypeId};
+use luisac_xir::InstId;
 use luisac_xir::op::{SpecialRegister, ThreadGroupOp as G};
-use luisac_xir::{InstId, Op};
 
 use crate::clike::Emit;
 use crate::clike::expr::{Expr, Prec};
 use crate::clike::function::FnEmit;
 use crate::clike::language::Language;
+use crate::clike::wave;
 
-/// A barrier or an operation of a wave. What waves compute is never moved: it gets its name where it stands.
+/// The statement of a barrier.
+const BARRIER: &str = "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup | mem_flags::mem_texture);";
+
+/// A barrier or an operation of a wave.
 pub fn thread_group(f: &mut FnEmit<'_, '_>, inst: InstId, op: G) -> Emit<()> {
-    match op {
-        G::ShaderExecutionReorder => return Ok(()),
-        G::SynchronizeBlock => {
-            f.settle()?;
-            f.lines.push(
-                "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup | mem_flags::mem_texture);",
-            );
-            return Ok(());
-        }
-        G::RasterQuadDdx | G::RasterQuadDdy => return Err(f.refused(Op::ThreadGroup(op))),
-        _ => {}
-    }
-    if f.func.result(inst).is_none_or(|r| !f.func.has_uses(r)) {
-        return Ok(());
-    }
-    f.cx.uses.wave = true;
-    let args = f.func.args(inst).to_vec();
-    let ty = args.first().map_or(TypeId::U32, |&a| f.func.value_type(a));
-    let mut texts = Vec::new();
-    for &arg in &args {
-        let text = f.value(arg)?;
-        texts.push(f.named(f.func.value_type(arg), text)?);
-    }
-    let text = wave(f, op, ty, &texts);
-    match text {
-        Some(text) => f.define_at_once(inst, &text),
-        None => Err(f.refused(Op::ThreadGroup(op))),
-    }
+    wave::thread_group(f, inst, op, (BARRIER, wave))
 }
 
 const BALLOT: &str = "\

@@ -25,6 +25,7 @@ use luisac_xir::{Function, FunctionId, InstId, Module, Op};
 
 use super::module::{internal, may_stop};
 use super::{Emit, MachineSpec};
+use crate::support::plain_float_operation;
 use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 use detail::Detail;
 use split::{Growth, Split};
@@ -59,26 +60,12 @@ impl Target for Cpu {
     fn keeps_native(&self, op: A, _scalar: Scalar, _math: MathMode, detail: &str) -> bool {
         match op {
             A::Fma => Detail::parse(Some(detail)).is_ok_and(|d| d.has_fma()),
-            A::UnaryMinus
-            | A::BinaryAdd
-            | A::BinarySub
-            | A::BinaryMul
-            | A::BinaryDiv
-            | A::BinaryLess
-            | A::BinaryGreater
-            | A::BinaryLessEqual
-            | A::BinaryGreaterEqual
-            | A::BinaryEqual
-            | A::BinaryNotEqual
-            | A::Select
-            | A::Clamp
+            op if plain_float_operation(op) => true,
+            A::Clamp
             | A::Saturate
             | A::Step
-            | A::Abs
             | A::Min
             | A::Max
-            | A::Isinf
-            | A::Isnan
             | A::Sqrt
             | A::Ceil
             | A::Floor

@@ -16,6 +16,7 @@ use luisac_xir::{FunctionId, Module, Op};
 
 use super::module::ModuleEmit;
 use super::{Emit, MachineSpec};
+use crate::support::plain_float_operation;
 use crate::{Artifact, DeviceFunction, EmitOptions, InputForm, Support, Target, errors};
 pub(crate) use arch::Arch;
 
@@ -88,26 +89,12 @@ fn supports(op: Op) -> Support {
 /// Operations on floats that PTX holds exactly, or fast within the bound of the documentation.
 fn keeps_native(op: A, scalar: Scalar, math: MathMode) -> bool {
     match op {
-        A::UnaryMinus
-        | A::BinaryAdd
-        | A::BinarySub
-        | A::BinaryMul
-        | A::BinaryDiv
-        | A::BinaryLess
-        | A::BinaryGreater
-        | A::BinaryLessEqual
-        | A::BinaryGreaterEqual
-        | A::BinaryEqual
-        | A::BinaryNotEqual
-        | A::Select
-        | A::Clamp
+        op if plain_float_operation(op) => true,
+        A::Clamp
         | A::Saturate
         | A::Step
-        | A::Abs
         | A::Min
         | A::Max
-        | A::Isinf
-        | A::Isnan
         | A::Sqrt
         | A::Ceil
         | A::Floor
