@@ -226,9 +226,25 @@ impl FnEmit<'_> {
     pub fn bindless_size(&mut self, inst: InstId, with_level: bool) -> Emit<Id> {
         let dim = self.dimension(inst);
         let (image, _) = self.slot_image(inst, dim)?;
-        let level = if with_level { Some(self.index(self.func.arg(inst, 2))?) } else { None };
-        let size = self.size_of(image, level);
+        let mut size = self.size_of(image, None);
+        if with_level {
+            let level = self.index(self.func.arg(inst, 2))?;
+            size = self.level_of_size(size, level, dim);
+        }
         self.as_size(inst, size, dim)
+    }
+
+    /// The size of a level by the size of the first one: that of a level which the image lacks goes on as if there were more.
+    fn level_of_size(&mut self, size: Id, level: Id, dim: u32) -> Id {
+        let word = self.m.int(32);
+        let words = self.m.vector(word, dim);
+        let most = self.m.u32(31);
+        let by = self.glsl(GlslStd450Op::UMin, word, &[level, most]);
+        let by = self.op(Op::CompositeConstruct, words, &vec![by; dim as usize]);
+        let size = self.op(Op::ShiftRightLogical, words, &[size, by]);
+        let one = self.m.u32(1);
+        let ones = self.op(Op::CompositeConstruct, words, &vec![one; dim as usize]);
+        self.glsl(GlslStd450Op::UMax, words, &[size, ones])
     }
 
     // ---- sampling

@@ -73,23 +73,31 @@ fn size_of(
 ) -> Expr {
     let (out, list) =
         if dim == 2 { ("uint2", "size.x, size.y") } else { ("uint3", "size.x, size.y, size.z") };
-    let helper = if storage { "lc_image_size" } else { "lc_size_of_level" };
+    let helper = match (storage, level) {
+        (true, _) => "lc_image_size",
+        (false, None) => "lc_size",
+        (false, Some(_)) => "lc_size_of_level",
+    };
     cx.helper(&format!("{helper}/{name}"), |_| {
-        if storage {
-            return format!(
-                "{out} {helper}({name} image) {{\n    {out} size;\n    image.GetDimensions({list});\n    return size;\n}}\n"
-            );
-        }
-        format!(
-            "{out} {helper}({name} image, uint level) {{\n    {out} size;\n    uint levels;\n    \
-             image.GetDimensions(level, {list}, levels);\n    return size;\n}}\n"
-        )
+        let level = level.filter(|_| !storage);
+        let more = if level.is_some() { ", uint level" } else { "" };
+        let ask = if storage {
+            format!("image.GetDimensions({list});")
+        } else {
+            format!("uint levels;\n    image.GetDimensions(0u, {list}, levels);")
+        };
+        // A level that the image lacks has the size that it would have.
+        let result = match level {
+            Some(_) => format!("max(size >> min(level, 31u), ({out})1u)"),
+            None => "size".to_string(),
+        };
+        format!("{out} {helper}({name} image{more}) {{\n    {out} size;\n    {ask}\n    return {result};\n}}\n")
     });
-    if storage {
-        return Expr::call(helper, &[Expr::atom(handle)]);
+    let image = Expr::atom(handle);
+    match level.filter(|_| !storage) {
+        Some(level) => Expr::call(helper, &[image, level.clone()]),
+        None => Expr::call(helper, &[image]),
     }
-    let level = level.cloned().unwrap_or_else(|| Expr::atom("0u"));
-    Expr::call(helper, &[Expr::atom(handle), level])
 }
 
 fn samplers(cx: &mut ModuleEmit<'_>) {

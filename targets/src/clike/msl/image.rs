@@ -61,15 +61,16 @@ uintDIM lc_size(textureDIMd<T, A> image) {
 ";
 
 const SIZE_LEVEL: &str = "\
+// The size of a level, also of one that the image lacks.
 uintDIM lc_size_level(textureDIMd<float, access::sample> image, uint level) {
-    return uintDIM(SIZE);
+    return max(uintDIM(SIZE) >> uintDIM(min(level, 31u)), uintDIM(1u));
 }
 ";
 
 /// Adds a helper for images of some dimension.
 fn helper(cx: &mut ModuleEmit<'_>, name: &str, template: &str, dim: u8) {
     cx.helper(&format!("{name}/{dim}"), |_| {
-        let level = if template == READ_LEVEL || template == SIZE_LEVEL { "level" } else { "" };
+        let level = if template == READ_LEVEL { "level" } else { "" };
         let mut size = format!("image.get_width({level}), image.get_height({level})");
         if dim == 3 {
             size.push_str(&format!(", image.get_depth({level})"));
