@@ -1,9 +1,9 @@
-//! `-g`: lines of the pseudo-code in PTX and in the line table of objects; without it nothing of that.
-#![cfg(feature = "llvm")]
+//! `-g`: lines of the pseudo-code in PTX, in the line table of objects, and in directives of HLSL and MSL; without it nothing of that.
 
 mod common;
 
 use common::{Folder, fixture, luisac};
+#[cfg(feature = "llvm")]
 use std::process::Command;
 
 /// Compiles saxpy into a folder and gives the artifact's bytes.
@@ -19,6 +19,44 @@ fn lines_with(source: &str, text: &str) -> Vec<usize> {
     (1..).zip(source.lines()).filter(|(_, l)| l.contains(text)).map(|(i, _)| i).collect()
 }
 
+/// Every directive names a line that there is, and the store stands under the one that writes.
+#[test]
+fn hlsl_and_msl_have_directives_with_the_lines_of_the_pseudo_code() {
+    for (target, store) in [("hlsl", "Store"), ("msl", "] = ")] {
+        for level in ["-O0", "-O2"] {
+            let folder = Folder::new();
+            let text = compile(&folder, target, "a.txt", &["-g", level]);
+            let text = String::from_utf8(text).expect("text");
+            let source = String::from_utf8(folder.read("saxpy.ast")).expect("text");
+            let write = lines_with(&source, "buffer_write");
+            assert_eq!(write.len(), 1, "{source}");
+            let (mut current, mut stores) = (0, Vec::new());
+            for line in text.lines() {
+                if let Some(rest) = line.strip_prefix("#line ") {
+                    let (number, file) = rest.split_once(' ').expect("a number and a file");
+                    assert_eq!(file, "\"saxpy.ast\"");
+                    current = number.parse().expect("a number");
+                    assert!(current <= source.lines().count(), "{text}");
+                    continue;
+                }
+                if line.contains(store) && current != 0 {
+                    stores.push(current);
+                }
+                current += usize::from(current != 0);
+            }
+            assert_eq!(stores, write, "{target} {level}: {text}");
+            let plain = compile(&folder, target, "b.txt", &[level]);
+            let without: String = text
+                .lines()
+                .filter(|l| !l.starts_with("#line"))
+                .map(|l| l.to_owned() + "\n")
+                .collect();
+            assert_eq!(without, String::from_utf8(plain).expect("text"));
+        }
+    }
+}
+
+#[cfg(feature = "llvm")]
 #[test]
 fn ptx_names_the_lines_of_the_pseudo_code() {
     for level in ["-O0", "-O2"] {
@@ -52,6 +90,7 @@ fn ptx_names_the_lines_of_the_pseudo_code() {
     }
 }
 
+#[cfg(feature = "llvm")]
 #[test]
 fn objects_have_a_line_table() {
     for detail in ["cpu:x86-64-v3", "cpu:aarch64-apple-darwin", "cpu:x86_64-pc-windows-msvc"] {
@@ -77,6 +116,7 @@ fn objects_have_a_line_table() {
     }
 }
 
+#[cfg(feature = "llvm")]
 #[test]
 fn nothing_of_it_without_the_flag() {
     let folder = Folder::new();

@@ -14,19 +14,29 @@ pub fn emitted(artifact: &Artifact) -> Option<Emitted> {
     Some(Emitted { name, text, source_lines })
 }
 
-/// For each line the line of the source that the last mark before it names: `.loc FILE LINE COLUMN` of PTX and assemblers, `#line LINE` of C-like languages,
-/// `OpLine %FILE LINE COLUMN` of SPIR-V. 0 before the first mark, and for the marks themselves.
+/// For each line the line of the source that the last mark before it names: `.loc FILE LINE COLUMN` of PTX and assemblers,
+/// `OpLine %FILE LINE COLUMN` of SPIR-V, and `#line LINE` of C-like languages, which counts on from line to line until the function ends.
+/// 0 before the first mark, and for the marks themselves.
 fn source_lines(text: &str) -> Vec<u32> {
-    let mut current = 0;
+    let (mut current, mut counts) = (0u32, false);
     let mut line_of = |line: &str| {
         let mut words = line.split_whitespace();
-        let number = match words.next() {
+        let first = words.next();
+        let number = match first {
             Some(".loc" | "OpLine") => words.nth(1),
             Some("#line") => words.next(),
             Some("OpNoLine") => Some("0"),
-            _ => return current,
+            _ => {
+                let here = current;
+                if line == "}" && counts {
+                    current = 0;
+                }
+                current += u32::from(counts && current != 0);
+                return here;
+            }
         };
         current = number.and_then(|n| n.parse().ok()).unwrap_or(0);
+        counts = first == Some("#line");
         0
     };
     text.lines().map(&mut line_of).collect()
@@ -41,5 +51,7 @@ mod tests {
         let text =
             "start\n.loc 1 12 0\nadd\nmul\n#line 7 \"a\"\nx\n OpLine %3 9 0\ny\nOpNoLine\nz\n";
         assert_eq!(source_lines(text), [0, 0, 12, 12, 0, 7, 0, 9, 0, 0]);
+        let text = "f() {\n#line 4 \"a\"\n  x\n  y\n#line 5 \"a\"\n  z\n}\n\ng() {\n#line 2 \"a\"\n  w\n}\n";
+        assert_eq!(source_lines(text), [0, 0, 4, 5, 0, 5, 6, 0, 0, 0, 2, 3]);
     }
 }

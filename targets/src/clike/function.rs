@@ -469,6 +469,9 @@ impl<'e, 'a> FnEmit<'e, 'a> {
         self.reading.clear();
         let func = self.func;
         for inst in func.insts(block) {
+            if let Some(source) = &self.cx.options.source {
+                self.lines.source = source.line(func.inst(inst).loc);
+            }
             if func.op(inst).is_terminator() {
                 break;
             }
@@ -486,6 +489,8 @@ impl<'e, 'a> FnEmit<'e, 'a> {
             .take(120)
             .map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { ' ' })
             .collect();
+        // `??/` is a backslash to some compilers.
+        let text = text.replace("??", "? ?");
         if !text.trim().is_empty() {
             self.lines.push(format!("// {}", text.trim()));
         }

@@ -8,9 +8,19 @@ use crate::errors;
 /// An error of DXC, taken apart: `kernel.hlsl:12:5: error: text`.
 #[derive(Debug, PartialEq, Eq)]
 struct Complaint<'a> {
-    /// From 1; nothing where the validator speaks of the whole.
-    line: Option<usize>,
+    place: Place<'a>,
     message: &'a str,
+}
+
+/// What an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place<'a> {
+    /// The whole, as the validator says.
+    Whole,
+    /// A line of the text, from 1.
+    Line(usize),
+    /// A file and line that a directive of the text names.
+    Source(&'a str, usize),
 }
 
 /// More errors than these are not told: the first ones say it.
@@ -34,13 +44,14 @@ pub fn diagnostic(said: &str, text: &str, kernel: &str) -> Diagnostic {
 impl Complaint<'_> {
     /// The message with the line that it is about.
     fn shown(&self, text: &str) -> String {
-        let source = self.line.and_then(|l| Some((l, text.lines().nth(l.checked_sub(1)?)?)));
-        match source {
-            Some((line, source)) => {
+        let line = |line: usize| Some((line, text.lines().nth(line.checked_sub(1)?)?));
+        match self.place {
+            Place::Source(file, line) => format!("{} ({file}:{line})", self.message),
+            Place::Line(number) if let Some((line, source)) = line(number) => {
                 let source: String = source.trim().chars().take(WIDTH).collect();
                 format!("{} (line {line} of the HLSL: `{source}`)", self.message)
             }
-            None => self.message.to_owned(),
+            _ => self.message.to_owned(),
         }
     }
 }
@@ -57,16 +68,25 @@ fn complaints(said: &str) -> Vec<Complaint<'_>> {
     if !marked.is_empty() {
         return marked;
     }
-    lines().map(|message| Complaint { line: None, message }).collect()
+    lines().map(|message| Complaint { place: Place::Whole, message }).collect()
 }
 
 fn error(line: &str) -> Option<Complaint<'_>> {
     const MARKS: [&str; 2] = ["fatal error: ", "error: "];
     let (start, mark) = MARKS.iter().find_map(|m| Some((line.find(m)?, *m)))?;
     let message = &line[start + mark.len()..];
-    let place = line[..start].strip_prefix(SOURCE_NAME).and_then(|p| p.strip_prefix(':'));
-    let line = place.and_then(|p| p.split(':').next()).and_then(|l| l.parse().ok());
-    Some(Complaint { line, message })
+    Some(Complaint { place: place(&line[..start]), message })
+}
+
+/// The place of `FILE:LINE:COLUMN: `, from behind, since names of files may hold colons.
+fn place(text: &str) -> Place<'_> {
+    let mut parts = text.trim_end_matches([':', ' ']).rsplitn(3, ':');
+    let (_, line, file) = (parts.next(), parts.next(), parts.next());
+    match (file, line.and_then(|l| l.parse().ok())) {
+        (Some(SOURCE_NAME), Some(line)) => Place::Line(line),
+        (Some(file), Some(line)) => Place::Source(file, line),
+        _ => Place::Whole,
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +107,13 @@ mod tests {
             diagnostic("error: validation errors", "", "k").message.ends_with("validation errors")
         );
         assert_eq!(d.function.as_deref(), Some("k"));
+    }
+
+    #[test]
+    fn lines_of_other_files_are_told_by_name() {
+        let said = "a:b.ast:7:3: error: no\nerror: validation errors\n";
+        let d = diagnostic(said, "x\n", "k");
+        assert!(d.message.ends_with(": no (a:b.ast:7)"), "{}", d.message);
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn hostile_names_and_comments_do_not_steer_the_text() {
     source.push_str(&format!("%{}: value i32 \"while\") {{\nb0:\n", names.len()));
     for i in 0..names.len() {
         source.push_str(&format!(
-            "  resource_write buffer_write %{i}, u32 0, %{} !comment \"a\\n*/ #error \\\\\"\n",
+            "  resource_write buffer_write %{i}, u32 0, %{} !comment \"a\\n*/ #error ??/\\\\\"\n",
             names.len()
         ));
     }
@@ -45,6 +45,7 @@ fn hostile_names_and_comments_do_not_steer_the_text() {
         assert!(text.lines().all(|l| l.len() < 400));
         for line in text.lines().filter(|l| l.contains("#error")) {
             assert!(line.trim_start().starts_with("// ") && !line.ends_with('\\'), "{line}");
+            assert!(!line.contains("??"), "{line}");
         }
         // Each buffer is written under a name of its own.
         let stores = text.lines().filter(|l| l.contains("Store<int>") || l.contains("[0u] = "));
