@@ -12,9 +12,6 @@ const EXPECTED: &[(&str, &str)] = &[
     ("call_chain_250", "control flow nests deeper than naga can recurse"),
     ("call_dag_doubling", "inlined it is longer than drivers compile in time"),
     ("big_constant", "a constant of 128 KiB is written out wherever it is indexed"),
-    ("atomics_of_64_bits", "buffers are arrays of 32-bit words"),
-    ("direct_texture_sample", "no gradients with a least level"),
-    ("half_rounds_each_operation", "NaN of halves out of Mesa's software device"),
 ];
 
 /// Whether there is a device.

@@ -28,6 +28,9 @@ impl FnEmit<'_> {
             values.push(self.value(arg)?);
         }
         let (scalar, ty) = (self.scalar_type(args[0]), self.func.inst(inst).ty);
+        if self.cancels(inst) {
+            values[1] = self.rounded(values[1], ty);
+        }
         let value = match self.operation(op, scalar, ty, &args, &values)? {
             Some(value) => value,
             None => return Err(self.refused(Op::Arithmetic(op))),

@@ -196,7 +196,7 @@ impl<'a> FnEmit<'a> {
     fn make_zero(&mut self) -> Emit<()> {
         let func = self.func;
         let mut insts = func.blocks().flat_map(|b| func.insts(b));
-        if !insts.any(|inst| self.must_round(inst) || self.rounds_twice(inst)) {
+        if !insts.any(|i| self.must_round(i) || self.rounds_twice(i) || self.cancels(i)) {
             return Ok(());
         }
         let size = TypeId::vector(Scalar::U32, 3);
@@ -229,6 +229,14 @@ impl<'a> FnEmit<'a> {
         self.precise || is_sum(inst) && func.uses(result).any(|(user, _)| shares(user))
     }
 
+    /// Whether a difference may be of equal values, which drivers take for zero though infinities and NaN give NaN.
+    pub fn cancels(&self, inst: InstId) -> bool {
+        let func = self.func;
+        let is_difference = func.op(inst) == Op::Arithmetic(ArithmeticOp::BinarySub);
+        let is_float = matches!(func.inst(inst).ty, TypeId::F16 | TypeId::F32 | TypeId::F64);
+        is_difference && is_float && (self.precise || func.arg(inst, 0) == func.arg(inst, 1))
+    }
+
     /// Whether a conversion takes up a rounded value, which a compiler could replace by the one that was rounded.
     fn rounds_twice(&self, inst: InstId) -> bool {
         let func = self.func;
@@ -243,6 +251,12 @@ impl<'a> FnEmit<'a> {
     /// The same float, of which a compiler knows no more than its bits.
     pub fn rounded(&mut self, value: Val, ty: TypeId) -> Val {
         let Some(zero) = self.zero else { return value };
+        if ty == TypeId::F16 {
+            // There are no integers of 16 bits; every half is a single.
+            let single = self.body.convert(value, ScalarKind::Float, 4);
+            let single = self.rounded(single, TypeId::F32);
+            return self.body.convert(single, ScalarKind::Float, 2);
+        }
         let zero = match ty {
             TypeId::F64 => self.body.convert(zero, ScalarKind::Uint, 8),
             _ => zero,

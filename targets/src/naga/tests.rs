@@ -84,6 +84,21 @@ fn what_wgsl_has_no_literal_for() {
     holds(&text, &["var bits: u32 = 2139095040u", "& 31u"]);
 }
 
+/// Drivers make zero of `x - x`, but infinity minus infinity is NaN.
+#[test]
+fn equal_values_do_not_cancel() {
+    let difference = "%4: f32 = arithmetic binary_sub %2, %2\n%5: u32 = cast bitwise_cast %4\nresource_write buffer_write %0, %3, %5";
+    holds(&wgsl(difference), &["^ zero)"]);
+    let half = "%4: f16 = cast static_cast %2\n%5: f16 = arithmetic binary_sub %4, %4\n%6: f32 = cast static_cast %5\n\
+                %7: u32 = cast bitwise_cast %6\nresource_write buffer_write %0, %3, %7";
+    holds(&wgsl(half), &["^ zero)", "f16("]);
+    let other = "%4: f32 = arithmetic binary_sub %2, f32 3.0\n%5: u32 = cast bitwise_cast %4\nresource_write buffer_write %0, %3, %5";
+    assert!(!wgsl(other).contains("zero"), "{}", wgsl(other));
+    let precise = EmitOptions { math: MathMode::Precise, ..options(&super::Wgsl) };
+    let text = compile(&super::Wgsl, &kernel(other), &precise).unwrap_or_else(|e| panic!("{e}")).0;
+    assert_eq!(text.matches("^ zero)").count(), 2, "{text}");
+}
+
 #[test]
 fn features_are_named() {
     let features = |body: &str| {
