@@ -119,11 +119,15 @@ mod tests {
     #[cfg(all(feature = "llvm", feature = "dxil"))]
     fn the_support_page_is_up_to_date() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/support.md");
+        // Counts over the corpus stand behind it (`cargo xtask corpus --write`).
+        const MARK: &str = "\n## Refusals over the corpus\n";
         let page = support_page();
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &page).expect("the page is written");
-        }
         let written = std::fs::read_to_string(&path).unwrap_or_default();
+        let (written, counts) = written.split_at(written.find(MARK).unwrap_or(written.len()));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, page + counts).expect("the page is written");
+            return;
+        }
         assert!(written == page, "run `cargo xtask docs`");
     }
 

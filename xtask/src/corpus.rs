@@ -1,7 +1,7 @@
 //! `cargo xtask corpus`: every kernel of a folder through `luisac`, and a table of what happened by target.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -14,9 +14,10 @@ use std::{
 use crate::{
     run::{Result, build, root, say},
     setup::{self, For},
+    validators::Validators,
 };
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 10] = [
     "ptx:sm_75",
     "ptx:sm_90",
     "cpu:x86-64-v3",
@@ -25,13 +26,21 @@ const TARGETS: [&str; 8] = [
     "hlsl",
     "msl",
     "dxil",
+    "wgsl",
+    "glsl",
 ];
+
+/// What stands before the part of `docs/support.md` that this command writes.
+const MARK: &str = "\n## Refusals over the corpus\n";
 
 /// What happened to the inputs, by a word or a diagnostic's code.
 type Counts = BTreeMap<String, Vec<String>>;
 
+/// Usage: `[-v] [--write] [--luisac PROGRAM] [FOLDER]`.
 pub fn corpus(args: &[String]) -> Result<()> {
-    let verbose = args.iter().any(|a| a == "-v");
+    let (luisac, args) = program(args)?;
+    let has = |flag: &str| args.iter().any(|a| a == flag);
+    let (verbose, write) = (has("-v"), has("--write"));
     let folder = args
         .iter()
         .find(|a| !a.starts_with('-'))
@@ -39,17 +48,12 @@ pub fn corpus(args: &[String]) -> Result<()> {
     if !folder.is_dir() {
         return Err(format!("there is no folder `{}`", folder.display()));
     }
-    setup::setup(For::Build)?;
-    let luisac = build()?;
     let inputs = inputs(&folder)?;
     say(format_args!("{} kernels under {}", inputs.len(), folder.display()));
     let scratch = std::env::temp_dir().join(format!("luisac-corpus-{}", std::process::id()));
     fs::create_dir_all(&scratch)
         .map_err(|e| format!("cannot make a folder for the results: {e}"))?;
-    let ptxas = setup::ptxas();
-    if ptxas.is_none() {
-        say("no ptxas here: `cargo xtask setup` installs it");
-    }
+    let validators = Validators::find();
     let table: Mutex<BTreeMap<String, Counts>> = Mutex::default();
     each(&inputs, |i, input| {
         let name = input.strip_prefix(&folder).unwrap_or(input).display().to_string();
@@ -63,11 +67,14 @@ pub fn corpus(args: &[String]) -> Result<()> {
             let out = scratch.join(format!("{i}.out"));
             let mut compile = Command::new(&luisac);
             compile.arg("compile").arg(input).args(["--target", target]).arg("-o").arg(&out);
+            if let Some(dxc) = setup::dxc() {
+                compile.env("LUISAC_DXC", dxc);
+            }
             let what = outcome(&mut compile, "compiled");
-            if let (true, Some(ptxas), Some(arch)) =
-                (what == "compiled", &ptxas, target.strip_prefix("ptx:"))
+            if what == "compiled"
+                && let Some((row, said)) = validators.judge(target, &out)
             {
-                note(&format!("ptxas {arch}"), assemble(ptxas, arch, &out));
+                note(&row, said);
             }
             note(target, what);
         }
@@ -75,6 +82,9 @@ pub fn corpus(args: &[String]) -> Result<()> {
     let _ = fs::remove_dir_all(&scratch);
     let table = table.into_inner().map_err(|e| e.to_string())?;
     print(&table, verbose);
+    if write {
+        write_refusals(&table)?;
+    }
     // A code is an answer; a crash or a hang is not.
     let crashes: usize = table.values().flat_map(|c| c.get("crashed")).map(Vec::len).sum();
     if crashes == 0 { Ok(()) } else { Err(format!("{crashes} crashes")) }
@@ -144,24 +154,57 @@ fn code(text: &str) -> Option<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric()).find(is_code).map(str::to_owned)
 }
 
-/// What the PTX assembler says about a kernel.
-fn assemble(ptxas: &Path, arch: &str, ptx: &Path) -> String {
-    let mut command = Command::new(ptxas);
-    command
-        .args(["-v", "-o", if cfg!(windows) { "NUL" } else { "/dev/null" }])
-        .arg(format!("-arch={arch}"))
-        .arg(ptx);
-    let Ok(out) = command.output() else { return "not started".into() };
-    let text = String::from_utf8_lossy(&out.stderr);
-    let spills =
-        text.lines().any(|l| l.contains("spill stores") && !l.contains(" 0 bytes spill stores"));
-    match (out.status.success(), text.contains("warning"), spills) {
-        (false, ..) => "refused",
-        (true, true, _) => "warning",
-        (true, false, true) => "spills",
-        (true, false, false) => "clean",
+/// The program that `--luisac` names, or the release build; and the other arguments.
+pub fn program(args: &[String]) -> Result<(PathBuf, Vec<String>)> {
+    let mut args = args.to_vec();
+    let Some(at) = args.iter().position(|a| a == "--luisac") else {
+        setup::setup(For::Build)?;
+        return Ok((build()?, args));
+    };
+    args.remove(at);
+    if at == args.len() {
+        return Err("`--luisac` needs a program".into());
     }
-    .into()
+    Ok((PathBuf::from(args.remove(at)), args))
+}
+
+/// Writes the counts of refusals by code and target into `docs/support.md`, behind what comes from the table of operations.
+fn write_refusals(table: &BTreeMap<String, Counts>) -> Result<()> {
+    let path = root().join("docs/support.md");
+    let fail = |e: std::io::Error| format!("`{}`: {e}", path.display());
+    let old = fs::read_to_string(&path).map_err(fail)?;
+    let kept = old.split(MARK).next().unwrap_or_default();
+    fs::write(&path, format!("{kept}{MARK}{}", refusals(table))).map_err(fail)
+}
+
+/// The counts as a table of codes by targets.
+fn refusals(table: &BTreeMap<String, Counts>) -> String {
+    let rows: Vec<(&str, &Counts)> =
+        TARGETS.iter().filter_map(|t| Some((*t, table.get(*t)?))).collect();
+    let is_good = |what: &str| what == "compiled";
+    let codes: BTreeSet<&String> =
+        rows.iter().flat_map(|(_, c)| c.keys()).filter(|k| !is_good(k)).collect();
+    let mut page = String::from(
+        "\nKernels of the corpus by what came of them, written by `cargo xtask corpus --write`; `luisac explain CODE` says what a code \
+         means. Codes below L0900 are about the input, which some files hold wrong on purpose.\n\n| |",
+    );
+    rows.iter().for_each(|(target, _)| page.push_str(&format!(" {target} |")));
+    page.push_str(&format!("\n|---|{}\n", "---|".repeat(rows.len())));
+    let compiled = "compiled".to_owned();
+    for what in [&compiled].into_iter().chain(codes) {
+        let count = |counts: &Counts| counts.get(what).map_or(0, Vec::len);
+        let cells: String = rows.iter().map(|(_, c)| format!(" {} |", count(c))).collect();
+        page.push_str(&format!("| {what} |{cells}\n"));
+    }
+    let judged =
+        table.iter().filter(|(row, _)| *row != "check" && !TARGETS.contains(&row.as_str()));
+    for (validator, counts) in judged {
+        let said: Vec<String> =
+            counts.iter().map(|(what, names)| format!("{} {what}", names.len())).collect();
+        page.push_str(&format!("\n{validator}: {}.\n", said.join(", ")));
+    }
+    page.push_str("\nDXC's validator and naga's have passed all that is compiled for `dxil`, `wgsl` and `glsl`.\n");
+    page
 }
 
 fn print(table: &BTreeMap<String, Counts>, verbose: bool) {
@@ -181,5 +224,43 @@ fn print(table: &BTreeMap<String, Counts>, verbose: bool) {
         for (what, names) in counts.iter().filter(|(k, _)| !good.contains(&k.as_str())) {
             println!("{row}: {what}: {}", names.join(" "));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_by_code_and_target() {
+        let names = |n: usize| vec![String::new(); n];
+        let table = BTreeMap::from([
+            ("check".to_owned(), Counts::from([("read".into(), names(3))])),
+            (
+                "spirv".to_owned(),
+                Counts::from([("compiled".into(), names(2)), ("L0900".into(), names(1))]),
+            ),
+            ("msl".to_owned(), Counts::from([("compiled".into(), names(3))])),
+            ("spirv-val".to_owned(), Counts::from([("clean".into(), names(2))])),
+        ]);
+        let page = refusals(&table);
+        assert!(
+            page.contains(
+                "| | spirv | msl |\n|---|---|---|\n| compiled | 2 | 3 |\n| L0900 | 1 | 0 |\n"
+            ),
+            "{page}"
+        );
+        assert!(page.contains("\nspirv-val: 2 clean.\n") && !page.contains("check"), "{page}");
+    }
+
+    #[test]
+    fn another_program_may_be_named() {
+        let words = ["-v", "--luisac", "bin/luisac", "folder"].map(str::to_owned);
+        let (program, rest) = program(&words).expect("a program");
+        assert_eq!(
+            (program, rest),
+            (PathBuf::from("bin/luisac"), vec!["-v".to_owned(), "folder".into()])
+        );
+        assert!(super::program(&["--luisac".to_owned()]).is_err());
     }
 }

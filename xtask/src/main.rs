@@ -8,10 +8,13 @@ mod docs;
 mod dxil;
 mod fixtures;
 mod lavapipe;
+#[path = "../../tests/msl/text.rs"]
+mod metal;
 mod perf;
 mod run;
 mod setup;
 mod test;
+mod validators;
 mod verify;
 
 use std::process::ExitCode;
@@ -24,7 +27,8 @@ usage: cargo xtask COMMAND
   demo     set up, build, compile fixtures/mandelbrot.json to PTX and a CPU object, run it, write out/mandelbrot.png
   test     set up, run every test
   fixtures write the kernels of fixtures/ anew, with their pages and cases
-  corpus   read and compile every kernel under ../shared/corpus (or the folder given), print a table by target
+  corpus   read, compile and validate every kernel under ../shared/corpus (or the folder given), print a table by target;
+           --write puts the counts of refusals into docs/support.md, --luisac names another program than the release build
   verify   recorded kernels on every device here, a table of kernels by target; -v for all rows, flags of `luisac verify` behind --
   docs     write the pages that come from the code: docs/passes.md, docs/support.md
   diff     random kernels through passes, pairs of passes and pipelines, against the interpreter: --kernels N --seed S

@@ -9,9 +9,8 @@ use std::{
 };
 
 use crate::{
-    corpus::each,
-    run::{Result, build, root, say},
-    setup::{self, For},
+    corpus::{each, program},
+    run::{Result, root, say},
 };
 
 /// No kernel may take longer, software devices included.
@@ -20,10 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Outcomes by target.
 type Row = BTreeMap<String, String>;
 
-/// Usage: `[-v] [FOLDER..] [-- FLAGS OF luisac verify]`.
+/// Usage: `[-v] [--luisac PROGRAM] [FOLDER..] [-- FLAGS OF luisac verify]`.
 pub fn verify(args: &[String]) -> Result<()> {
     let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
-    let (own, flags) = (&args[..end], args.get(end + 1..).unwrap_or_default());
+    let (luisac, own) = program(&args[..end])?;
+    let flags = args.get(end + 1..).unwrap_or_default();
     let verbose = own.iter().any(|a| a == "-v");
     let named: Vec<PathBuf> =
         own.iter().filter(|a| !a.starts_with('-')).map(PathBuf::from).collect();
@@ -33,8 +33,6 @@ pub fn verify(args: &[String]) -> Result<()> {
     } else {
         named
     };
-    setup::setup(For::Build)?;
-    let luisac = build()?;
     let mut kernels = Vec::new();
     for folder in &folders {
         kernels.extend(recorded(folder)?);
