@@ -70,7 +70,7 @@ fn exam_on_vulkan(device: &str, level: &str, most: usize) {
         let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };
         let Some(path) = path else { continue };
         let cases = files(&path, ".expect.json");
-        let cases = cases.iter().map(|p| Case::read(p));
+        let cases = cases.iter().map(|p| Case::read(p).without_anisotropy());
         let known = |c: &Case| KNOWN_ON_VULKAN.iter().any(|(name, _)| *name == c.name);
         let cases: Vec<Case> = cases.filter(|c| !known(c)).collect();
         assert!(!cases.is_empty(), "no cases in {}", path.display());
@@ -107,4 +107,21 @@ fn optimised_and_on_vulkan() {
 #[test]
 fn optimised_and_through_wgpu() {
     exam_on_vulkan("wgpu", "-O2", usize::MAX);
+}
+
+#[test]
+fn irreducible_control_flow() {
+    let mut devices = vec!["interp"];
+    devices.extend(cfg!(feature = "llvm").then_some("cpu"));
+    if has_vulkan() {
+        devices.push("vulkan");
+        devices.extend(cfg!(feature = "naga").then_some("vulkan:wgsl"));
+    }
+    for device in devices {
+        for level in ["-O0", "-O3"] {
+            common::exam::irreducible(&format!("{device} {level}"), |case| {
+                case.run(device, level).map(|()| common::exam::Ran::Yes)
+            });
+        }
+    }
 }

@@ -51,6 +51,34 @@ fn recorded_cases_are_kept() {
     }
 }
 
+/// Bindless arrays and images with levels come out of recorded cases too, and what slots hold is compared.
+#[test]
+fn cases_with_slots_and_levels_are_kept() {
+    for name in ["bindless_gather", "bindless_tables", "bindless_levels", "image_samplers"] {
+        let folder = copied(name, true);
+        let file = format!("{name}.json");
+        let outcome = verify(
+            &folder,
+            &[&file, "--json", "--targets", if cfg!(feature = "llvm") { "cpu" } else { "spirv" }],
+        );
+        if outcome.code == Some(3) {
+            return println!("skipped: no device");
+        }
+        let outcome = outcome.ok();
+        let all: Value = serde_json::from_slice(&outcome.stdout).expect("JSON");
+        assert_eq!(all["reference"], "recorded", "{name}");
+        assert!(results(&outcome).iter().all(|r| r["outcome"] == "same"), "{name}: {all}");
+    }
+    let folder = copied("bindless_gather", true);
+    let text = String::from_utf8(folder.read("bindless_gather.expect.json")).expect("text");
+    let mut case: Value = serde_json::from_str(&text).expect("JSON");
+    case["expect"]["0.5"]["data"][0] = "0x12345678".into();
+    folder.write("bindless_gather.expect.json", case.to_string());
+    let outcome = verify(&folder, &["bindless_gather.json"]);
+    assert_eq!(outcome.code, Some(4), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("argument 0: 1 of"), "{}", outcome.stderr);
+}
+
 #[test]
 fn arguments_are_made_where_none_are_recorded() {
     for name in ["saxpy", "block_sums", "bit_casts"] {

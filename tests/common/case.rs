@@ -160,6 +160,7 @@ impl fmt::Display for Wrong {
 }
 
 /// One `NAME.json` with its `NAME.expect.json`.
+#[derive(Clone)]
 pub struct Case {
     pub(super) kernel: PathBuf,
     pub name: String,
@@ -167,6 +168,11 @@ pub struct Case {
 }
 
 impl Case {
+    /// A kernel with its case.
+    pub fn new(kernel: PathBuf, name: String, recorded: Value) -> Case {
+        Case { kernel, name, recorded }
+    }
+
     /// The case of a `NAME.expect.json`.
     pub fn read(expect: &Path) -> Case {
         let text = std::fs::read_to_string(expect).expect("the file is there");
@@ -176,13 +182,29 @@ impl Case {
         Case { kernel: expect.with_file_name(format!("{name}.json")), name, recorded }
     }
 
-    pub(super) fn args(&self) -> &[Value] {
-        self.recorded["args"].as_array().map_or(&[], Vec::as_slice)
+    /// The case for devices of graphics APIs, which leave the scheme of anisotropic filtering to the implementation: samples by gradients
+    /// with such a sampler may be anything. All other results stay as they are.
+    pub fn without_anisotropy(mut self) -> Case {
+        // 24 points by 16 samplers; of each the sample at the first level, at a level, by gradients, by gradients with a least level.
+        let is_open: fn(usize) -> bool = match &*self.name {
+            "image_samplers" | "volume_samplers" => |i| i / 96 / 4 == 3 && i % 4 >= 2,
+            // Two images with the sampler of the slot, then both with the filters counted from behind.
+            "bindless_samplers" => |i| {
+                let (filter, part) = (i / 384 / 4, i / 4 % 4);
+                i % 4 >= 2 && filter == if part < 2 { 3 } else { 0 }
+            },
+            _ => return self,
+        };
+        let data = self.recorded["expect"]["2"]["data"].as_array_mut().expect("results");
+        data.iter_mut()
+            .enumerate()
+            .filter(|(i, _)| is_open(*i))
+            .for_each(|(_, v)| *v = Value::Null);
+        self
     }
 
-    /// Whether the arguments are values, buffers and images of one level: neither slots nor levels.
-    pub fn is_plain(&self) -> bool {
-        self.args().iter().all(|arg| arg["kind"] != "bindless" && arg["levels"].is_null())
+    pub(super) fn args(&self) -> &[Value] {
+        self.recorded["args"].as_array().map_or(&[], Vec::as_slice)
     }
 
     /// Whether it is to be refused.
@@ -246,10 +268,6 @@ impl Case {
     /// # Errors
     /// What is wrong.
     pub fn run(&self, device: &str, level: &str) -> Result<(), Wrong> {
-        if device == "vulkan" && !self.is_plain() {
-            println!("skipped: {} on {device}, which binds no slots and levels yet", self.name);
-            return Ok(());
-        }
         let folder = Folder::new();
         let outcome = luisac(folder.path(), self.command_line(&folder, device, level));
         if self.is_error() {
@@ -304,14 +322,14 @@ impl Case {
         self.compare_with(&self.recorded["expect"][key], index, arg, &got.bits)
     }
 
-    /// Compares the numbers of an argument with what they should be.
+    /// Compares the numbers of an argument with what is expected by a key: its position, or position and slot.
     pub(super) fn compare_numbers(
         &self,
-        index: usize,
+        (index, key): (usize, &str),
         arg: &Value,
         got: &[u64],
     ) -> Result<(), Wrong> {
-        self.compare_with(&self.recorded["expect"][index.to_string()], index, arg, got)
+        self.compare_with(&self.recorded["expect"][key], index, arg, got)
     }
 
     fn compare_with(

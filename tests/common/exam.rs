@@ -1,7 +1,7 @@
 //! All cases with exact results, run in one's own way.
 
 use super::case::{Case, Wrong};
-use super::{all_right, corpus, files, fixture, in_parallel};
+use super::{Folder, all_right, corpus, files, fixture, graphs, in_parallel};
 
 /// What became of a case.
 pub enum Ran {
@@ -15,25 +15,54 @@ pub enum Ran {
 #[track_caller]
 pub fn exam(label: &str, run: impl Fn(&Case) -> Result<Ran, Wrong> + Sync) {
     let only = std::env::var("LUISAC_CASE").ok();
-    let (mut wrong, mut ran, mut total) = (Vec::new(), 0, 0);
+    let mut sum = Sum::default();
     for folder in ["bugs", "own", "fixtures"] {
         let path = if folder == "fixtures" { Some(fixture("")) } else { corpus(folder) };
         let Some(path) = path else { continue };
         let cases = files(&path, ".expect.json").into_iter().map(|p| Case::read(&p));
         let cases: Vec<Case> = cases
-            .filter(|case| !case.is_error() && case.is_plain())
+            .filter(|case| !case.is_error())
             .filter(|case| only.as_ref().is_none_or(|name| *name == case.name))
             .collect();
-        total += cases.len();
-        for (case, result) in cases.iter().zip(in_parallel(&cases, &run)) {
-            match result {
-                Ok(Ran::Yes) => ran += 1,
-                Ok(Ran::Not(why)) => println!("not run: {folder}/{}: {why}", case.name),
-                Err(e) => wrong.push(format!("{folder}/{} {label}: {e}", case.name)),
-            }
-        }
+        sum.add(folder, &cases, &run);
     }
+    let Sum { ran, total, wrong } = sum;
     println!("{label}: {ran} of {total} ran");
     all_right(wrong);
     assert!(only.is_some() || ran * 10 >= total * 9, "{label}: only {ran} of {total} ran");
+}
+
+/// Control flow that no shader language has statements for ([`graphs`]): all of it must run and be right.
+#[track_caller]
+pub fn irreducible(label: &str, run: impl Fn(&Case) -> Result<Ran, Wrong> + Sync) {
+    let folder = Folder::new();
+    let mut sum = Sum::default();
+    sum.add(label, &graphs::cases(&folder, 12), &run);
+    assert_eq!(sum.ran + sum.wrong.len(), sum.total, "{label}: not all ran");
+    all_right(sum.wrong);
+}
+
+#[derive(Default)]
+struct Sum {
+    ran: usize,
+    total: usize,
+    wrong: Vec<String>,
+}
+
+impl Sum {
+    fn add(
+        &mut self,
+        from: &str,
+        cases: &[Case],
+        run: &(impl Fn(&Case) -> Result<Ran, Wrong> + Sync),
+    ) {
+        self.total += cases.len();
+        for (case, result) in cases.iter().zip(in_parallel(cases, run)) {
+            match result {
+                Ok(Ran::Yes) => self.ran += 1,
+                Ok(Ran::Not(why)) => println!("not run: {from}/{}: {why}", case.name),
+                Err(e) => self.wrong.push(format!("{from}/{}: {e}", case.name)),
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ pub mod bake;
 pub mod browser;
 pub mod case;
 pub mod exam;
+pub mod graphs;
 pub mod npy;
 pub mod raw;
 pub mod schema;

@@ -14,7 +14,40 @@ use std::path::PathBuf;
 pub enum Raw {
     Value(Vec<u8>),
     Buffer(Vec<u8>),
-    Image { storage: PixelStorage, size: [u32; 3], is_3d: bool, texels: Vec<u8> },
+    Image(RawImage),
+    Bindless(Vec<RawSlot>),
+}
+
+/// An image with all its levels, the largest first.
+#[derive(Clone, Debug)]
+pub struct RawImage {
+    pub storage: PixelStorage,
+    /// Of the first level.
+    pub size: [u32; 3],
+    pub is_3d: bool,
+    pub levels: u32,
+    pub texels: Vec<u8>,
+}
+
+impl RawImage {
+    /// The texels of each level.
+    pub fn level_texels(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let mut rest = self.texels.as_slice();
+        (0..self.levels).map(move |level| {
+            let count: u32 = self.size.iter().map(|n| (n >> level).max(1)).product();
+            let (mine, others) = rest.split_at((count * self.storage.bytes()) as usize);
+            rest = others;
+            (level, mine)
+        })
+    }
+}
+
+/// What a slot of a bindless array holds.
+#[derive(Clone, Debug, Default)]
+pub struct RawSlot {
+    pub buffer: Option<Vec<u8>>,
+    /// Images of two and of three dimensions, each with its sampler `filter * 4 + address`.
+    pub images: [Option<(RawImage, u32)>; 2],
 }
 
 /// A compiled case.
@@ -77,15 +110,23 @@ impl Case {
     pub fn compare_raw(&self, compiled: &Compiled, results: &[Raw]) -> Result<(), Wrong> {
         let arguments = self.args().iter().zip(&compiled.metadata.arguments).zip(results);
         for (i, ((arg, formal), result)) in arguments.enumerate() {
+            let flat = |arg: &Value, bytes: &[u8]| -> Vec<u64> {
+                bytes.chunks(width(arg["type"].as_str().unwrap_or("float"))).map(word).collect()
+            };
             let got = match result {
                 Raw::Value(_) => continue,
                 Raw::Buffer(bytes) => from_memory(&Elements::of(formal)?, bytes),
-                Raw::Image { texels, .. } => {
-                    let width = width(arg["type"].as_str().unwrap_or("float"));
-                    texels.chunks(width).map(word).collect()
+                Raw::Image(image) => flat(arg, &image.texels),
+                Raw::Bindless(slots) => {
+                    for (k, slot) in slots.iter().enumerate() {
+                        let Some(bytes) = &slot.buffer else { continue };
+                        let arg = &arg["slots"][k]["buffer"];
+                        self.compare_numbers((i, &format!("{i}.{k}")), arg, &flat(arg, bytes))?;
+                    }
+                    continue;
                 }
             };
-            self.compare_numbers(i, arg, &got)?;
+            self.compare_numbers((i, &i.to_string()), arg, &got)?;
         }
         Ok(())
     }
@@ -101,7 +142,8 @@ impl Compiled {
             match raw {
                 Raw::Value(bytes) => block[at..at + bytes.len()].copy_from_slice(bytes),
                 Raw::Buffer(bytes) => put(&mut block, at + 8, bytes.len() as u64),
-                Raw::Image { storage, .. } => put(&mut block, at + 8, storage.number().into()),
+                Raw::Image(image) => put(&mut block, at + 8, image.storage.number().into()),
+                Raw::Bindless(slots) => put(&mut block, at + 8, slots.len() as u64),
             }
         }
         if let Some(log) = params.log {
@@ -124,6 +166,20 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 fn raw(arg: &Value, formal: &Argument) -> Result<Raw, String> {
+    if formal.kind == ArgumentKind::BindlessArray {
+        let slots = arg["slots"].as_array().ok_or("no slots")?;
+        return slots.iter().map(slot).collect::<Result<_, _>>().map(Raw::Bindless);
+    }
+    match formal.kind {
+        ArgumentKind::Value => Ok(Raw::Value(to_memory(&Elements::of(formal)?, &words(arg)?.1))),
+        ArgumentKind::Buffer => Ok(Raw::Buffer(to_memory(&Elements::of(formal)?, &words(arg)?.1))),
+        ArgumentKind::Image => image(arg).map(Raw::Image),
+        other => Err(format!("an argument is {other:?}")),
+    }
+}
+
+/// The scalar type of an argument, and its numbers.
+fn words(arg: &Value) -> Result<(&str, Vec<u64>), String> {
     // Of a vector or matrix, the scalar.
     let kind = arg["type"].as_str().ok_or("no type")?;
     let kind = kind.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x');
@@ -135,16 +191,16 @@ fn raw(arg: &Value, formal: &Argument) -> Result<Raw, String> {
     } else {
         arg["data"].clone()
     };
-    let bits: Vec<u64> = numbers(kind, &data).into_iter().map(Option::unwrap_or_default).collect();
-    match (formal.kind, arg["kind"].as_str()) {
-        (ArgumentKind::Value, _) => Ok(Raw::Value(to_memory(&Elements::of(formal)?, &bits))),
-        (ArgumentKind::Buffer, _) => Ok(Raw::Buffer(to_memory(&Elements::of(formal)?, &bits))),
-        (ArgumentKind::Image, _) => image(arg, kind, &bits),
-        (other, _) => Err(format!("an argument is {other:?}")),
-    }
+    Ok((kind, numbers(kind, &data).into_iter().map(Option::unwrap_or_default).collect()))
 }
 
-fn image(arg: &Value, kind: &str, bits: &[u64]) -> Result<Raw, String> {
+/// The bytes of numbers side by side.
+fn packed(kind: &str, bits: &[u64]) -> Vec<u8> {
+    bits.iter().flat_map(|b| b.to_le_bytes()[..width(kind)].to_vec()).collect()
+}
+
+fn image(arg: &Value) -> Result<RawImage, String> {
+    let (kind, bits) = words(arg)?;
     let axis = |name: &str| arg[name].as_u64().unwrap_or(1);
     let storage = match kind {
         "float" | "half" => kind,
@@ -152,10 +208,22 @@ fn image(arg: &Value, kind: &str, bits: &[u64]) -> Result<Raw, String> {
     };
     let name = format!("{storage}{}", axis("channels"));
     let storage = PixelStorage::from_name(&name).ok_or(format!("no storage `{name}`"))?;
-    let width = width(kind);
-    let texels = bits.iter().flat_map(|b| b.to_le_bytes()[..width].to_vec()).collect();
     let size = ["width", "height", "depth"].map(|a| axis(a) as u32);
-    Ok(Raw::Image { storage, size, is_3d: arg["depth"].is_u64(), texels })
+    let (is_3d, levels) = (arg["depth"].is_u64(), axis("levels") as u32);
+    Ok(RawImage { storage, size, is_3d, levels, texels: packed(kind, &bits) })
+}
+
+fn slot(recorded: &Value) -> Result<RawSlot, String> {
+    let buffer = |arg: &Value| words(arg).map(|(kind, bits)| packed(kind, &bits));
+    let image = |arg: &Value| {
+        let code = |i: usize| arg["sampler"][i].as_u64().unwrap_or_default() as u32;
+        image(arg).map(|image| (image, code(0) * 4 + code(1)))
+    };
+    let held = |name: &str| Some(&recorded[name]).filter(|v| v.is_object());
+    Ok(RawSlot {
+        buffer: held("buffer").map(buffer).transpose()?,
+        images: [held("image2d").map(image).transpose()?, held("image3d").map(image).transpose()?],
+    })
 }
 
 /// How the scalars of an element lie in memory; one byte each for structures, which travel as bytes.

@@ -9,12 +9,12 @@ mod common;
 
 use common::case::{Case, Wrong};
 use common::exam::Ran;
-use common::raw::{Compiled, Raw, Refusal};
+use common::raw::{Compiled, Raw, RawImage, RawSlot, Refusal};
 use common::{Folder, all_right, corpus, dxc, files, fixture, head, in_parallel, luisac};
 use luisac_artifact::Metadata;
 use luisac_artifact::bindings::{Slot, SlotKind};
-use luisac_runtime::RuntimeError;
-use luisac_runtime::vulkan::{Arg, Buffer, Device, Image};
+use luisac_runtime::vulkan::{Arg, BindlessArray, Buffer, Device, Image};
+use luisac_runtime::{RuntimeError, Sampler};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -99,35 +99,67 @@ impl Tools {
                 Resource::Value(bytes) => Arg::Value(bytes),
                 Resource::Buffer(buffer) => Arg::Buffer(buffer),
                 Resource::Image(image) => Arg::Image(image),
+                Resource::Array(array, _) => Arg::BindlessArray(array),
             })
             .collect();
         kernel.bind(&arguments)?.dispatch(compiled.dispatch)?;
-        let back = compiled.arguments.iter().zip(&resources).map(|(raw, resource)| {
-            match (raw, resource) {
-                (Raw::Buffer(_), Resource::Buffer(buffer)) => buffer.to_vec().map(Raw::Buffer),
-                (Raw::Image { storage, size, is_3d, .. }, Resource::Image(image)) => {
-                    let (storage, size, is_3d) = (*storage, *size, *is_3d);
-                    image.to_vec(0).map(|texels| Raw::Image { storage, size, is_3d, texels })
-                }
-                _ => Ok(raw.clone()),
-            }
-        });
-        back.collect()
+        compiled.arguments.iter().zip(&resources).map(|(raw, r)| download(raw, r)).collect()
     }
 
     fn upload(&self, raw: &Raw) -> Result<Resource, RuntimeError> {
         Ok(match raw {
             Raw::Value(bytes) => Resource::Value(bytes.clone()),
             Raw::Buffer(bytes) => Resource::Buffer(self.device.buffer_from(bytes)?),
-            Raw::Image { storage, size, texels, is_3d } => {
-                let image = match is_3d {
-                    true => self.device.image_3d(*storage, *size, 1)?,
-                    false => self.device.image_2d(*storage, [size[0], size[1]], 1)?,
-                };
-                image.upload(0, texels)?;
-                Resource::Image(image)
-            }
+            Raw::Image(image) => Resource::Image(self.image(image)?),
+            Raw::Bindless(slots) => self.array(slots)?,
         })
+    }
+
+    fn image(&self, raw: &RawImage) -> Result<Image, RuntimeError> {
+        let RawImage { storage, size, levels, .. } = *raw;
+        let image = match raw.is_3d {
+            true => self.device.image_3d(storage, size, levels)?,
+            false => self.device.image_2d(storage, [size[0], size[1]], levels)?,
+        };
+        raw.level_texels().try_for_each(|(level, texels)| image.upload(level, texels))?;
+        Ok(image)
+    }
+
+    fn array(&self, slots: &[RawSlot]) -> Result<Resource, RuntimeError> {
+        let array = self.device.bindless_array(slots.len() as u32)?;
+        let mut buffers = Vec::new();
+        for (number, slot) in (0..).zip(slots) {
+            let buffer = slot.buffer.as_ref().map(|b| self.device.buffer_from(b)).transpose()?;
+            if let Some(buffer) = &buffer {
+                array.set_buffer(number, Some((buffer, 0)))?;
+            }
+            buffers.push(buffer);
+            for (held, dimension) in slot.images.iter().zip([2, 3]) {
+                let Some((raw, sampler)) = held else { continue };
+                let sampler = Sampler::from_code(*sampler).unwrap_or_default();
+                array.set_image(number, dimension, Some((&self.image(raw)?, sampler)))?;
+            }
+        }
+        Ok(Resource::Array(array, buffers))
+    }
+}
+
+/// What an argument holds after a run.
+fn download(raw: &Raw, resource: &Resource) -> Result<Raw, RuntimeError> {
+    match (raw, resource) {
+        (Raw::Buffer(_), Resource::Buffer(buffer)) => buffer.to_vec().map(Raw::Buffer),
+        (Raw::Image(raw), Resource::Image(image)) => {
+            let levels: Result<Vec<_>, _> = (0..raw.levels).map(|l| image.to_vec(l)).collect();
+            Ok(Raw::Image(RawImage { texels: levels?.concat(), ..raw.clone() }))
+        }
+        (Raw::Bindless(slots), Resource::Array(_, buffers)) => {
+            let mut slots = slots.clone();
+            for (slot, buffer) in slots.iter_mut().zip(buffers) {
+                slot.buffer = buffer.as_ref().map(Buffer::to_vec).transpose()?;
+            }
+            Ok(Raw::Bindless(slots))
+        }
+        _ => Ok(raw.clone()),
     }
 }
 
@@ -135,6 +167,8 @@ enum Resource {
     Value(Vec<u8>),
     Buffer(Buffer),
     Image(Image),
+    /// With the buffers of its slots, to be read again.
+    Array(BindlessArray, Vec<Option<Buffer>>),
 }
 
 /// The metadata of the converted kernel: registers are bindings by the tool's rule, and the entry has the tool's name.
@@ -163,7 +197,9 @@ fn as_spirv(metadata: &Metadata) -> Metadata {
 #[track_caller]
 fn exam(level: &str) {
     let Some(tools) = Tools::find() else { return };
-    common::exam::exam(&format!("dxil {level}"), |case| tools.run(case, level));
+    common::exam::exam(&format!("dxil {level}"), |case| {
+        tools.run(&case.clone().without_anisotropy(), level)
+    });
 }
 
 #[test]
@@ -174,6 +210,14 @@ fn unoptimised() {
 #[test]
 fn optimised() {
     exam("-O3");
+}
+
+#[test]
+fn irreducible_control_flow() {
+    let Some(tools) = Tools::find() else { return };
+    for level in ["-O0", "-O3"] {
+        common::exam::irreducible(&format!("dxil {level}"), |case| tools.run(case, level));
+    }
 }
 
 /// DXC and its validator accept every recorded kernel that HLSL holds.

@@ -21,8 +21,16 @@ pub struct SlotData {
 pub struct BufferData {
     pub bytes: Vec<u8>,
     /// What the elements are, and the shape of the array that they came from.
-    element: TypeId,
+    pub element: TypeId,
     shape: Option<Vec<u64>>,
+}
+
+impl BufferData {
+    /// The buffer that an array holds, number by number.
+    pub fn of_array(array: Array) -> Self {
+        let element = TypeId::scalar(array.element.scalar());
+        Self { bytes: array.bytes, element, shape: Some(array.shape) }
+    }
 }
 
 /// An image of a slot.

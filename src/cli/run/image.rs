@@ -165,7 +165,7 @@ fn check_storage(storage: PixelStorage, elem: Scalar) -> Result<PixelStorage, St
 }
 
 /// The image of one level that an array holds.
-pub(super) fn image_from_array(
+pub fn image_from_array(
     dim: u8,
     elem: Scalar,
     array: &Array,

@@ -1,9 +1,9 @@
 //! `luisac run`: compile for a device here and run once.
 
 pub(super) mod argument;
-mod bindless;
+pub(super) mod bindless;
 mod element;
-mod image;
+pub(super) mod image;
 pub(super) mod npy;
 mod on_cpu;
 mod on_interp;

@@ -101,24 +101,49 @@ fn argument(
     want: &Want,
     got: &Actual,
 ) -> Option<Difference> {
-    let bytes = match got {
+    match got {
         // Nobody can change a value.
-        Actual::Value(_) | Actual::Bindless(_) => return None,
-        Actual::Buffer { bytes, .. } | Actual::Indirect(bytes) => bytes,
-        Actual::Image(image) => &image.bytes,
-    };
+        Actual::Value(_) => None,
+        Actual::Bindless(slots) => {
+            let both = want.slots.iter().zip(slots);
+            let buffers = both.filter_map(|(want, slot)| want.as_ref().zip(slot.buffer.as_ref()));
+            buffers.into_iter().find_map(|(want, buffer)| {
+                let each = element(rules.types, buffer.element);
+                memory(rules, index, &each, want, &buffer.bytes)
+            })
+        }
+        Actual::Buffer { bytes, .. } | Actual::Indirect(bytes) => {
+            let each = match rules.types.kind(formal.ty) {
+                TypeKind::Buffer { elem, .. } if *elem != TypeId::VOID => {
+                    element(rules.types, *elem)
+                }
+                _ => element(rules.types, TypeId::scalar(Scalar::U8)),
+            };
+            memory(rules, index, &each, want, bytes)
+        }
+        Actual::Image(image) => {
+            let scalar = texel_scalar(image.storage).unwrap_or(Scalar::U32);
+            memory(rules, index, &element(rules.types, TypeId::scalar(scalar)), want, &image.bytes)
+        }
+    }
+}
+
+/// Compares elements, each of a size and with scalars at offsets.
+fn memory(
+    rules: &Rules,
+    argument: usize,
+    (size, leaves): &(usize, Vec<(usize, Scalar)>),
+    want: &Want,
+    bytes: &[u8],
+) -> Option<Difference> {
     if bytes.len() != want.bytes.len() {
-        let text = format!(
-            "argument {index} comes back with {} bytes, expected {}",
-            bytes.len(),
-            want.bytes.len()
-        );
+        let (got, want) = (bytes.len(), want.bytes.len());
+        let text = format!("argument {argument} comes back with {got} bytes, expected {want}");
         return Some(Difference::Text(text));
     }
-    let (size, leaves) = element(rules.types, formal, got);
     let (mut differ, mut count, mut first) = (0, 0, None);
-    for start in (0..bytes.len()).step_by(size.max(1)) {
-        for (offset, scalar) in &leaves {
+    for start in (0..bytes.len()).step_by((*size).max(1)) {
+        for (offset, scalar) in leaves {
             let range = start + offset..start + offset + scalar.size() as usize;
             let (Some(w), Some(g)) = (want.bytes.get(range.clone()), bytes.get(range.clone()))
             else {
@@ -138,21 +163,12 @@ fn argument(
         }
     }
     let (first, want, got) = first?;
-    Some(Difference::Numbers { argument: index, differ, count, first, want, got })
+    Some(Difference::Numbers { argument, differ, count, first, want, got })
 }
 
-/// Size and scalars of an element or texel.
-fn element(types: &TypeTable, formal: &Formal, actual: &Actual) -> (usize, Vec<(usize, Scalar)>) {
-    match (actual, types.kind(formal.ty)) {
-        (Actual::Image(image), _) => {
-            let scalar = texel_scalar(image.storage).unwrap_or(Scalar::U32);
-            (scalar.size() as usize, vec![(0, scalar)])
-        }
-        (_, TypeKind::Buffer { elem, .. }) if *elem != TypeId::VOID => {
-            (types.size(*elem) as usize, leaves(types, *elem))
-        }
-        _ => (1, vec![(0, Scalar::U8)]),
-    }
+/// Size and scalars of an element.
+fn element(types: &TypeTable, ty: TypeId) -> (usize, Vec<(usize, Scalar)>) {
+    (types.size(ty) as usize, leaves(types, ty))
 }
 
 fn number(bytes: &[u8]) -> u64 {

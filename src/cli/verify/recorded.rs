@@ -1,12 +1,14 @@
 //! Recorded cases: `NAME.expect.json` beside `NAME.json` (`docs/verification.md`).
 
 use super::super::options;
-use super::super::run::argument::{Actual, Formal, from_array, parse};
+use super::super::run::argument::{Actual, Formal, ImageData, from_array, parse};
+use super::super::run::bindless::{BufferData, SlotData, SlotImage};
+use super::super::run::image::image_from_array;
 use super::super::run::npy::{Array, Element};
 use clap::Parser;
 use luisac::codes;
 use luisac_ast::diagnostic::Diagnostic;
-use luisac_ast::types::TypeTable;
+use luisac_ast::types::{Scalar, TypeKind, TypeTable};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,6 +22,25 @@ pub struct Want {
     pub any: Option<Vec<bool>>,
     /// Relative, of floats.
     pub tolerance: f64,
+    /// Of a bindless array: what the buffer of each slot shall hold, nothing where there is none.
+    pub slots: Vec<Option<Want>>,
+}
+
+impl Want {
+    /// What an argument is, with no tolerance.
+    fn of(actual: Actual) -> Self {
+        let plain = |bytes| Self { bytes, ..Self::default() };
+        match actual {
+            Actual::Value(bytes) | Actual::Buffer { bytes, .. } | Actual::Indirect(bytes) => {
+                plain(bytes)
+            }
+            Actual::Image(image) => plain(image.bytes),
+            Actual::Bindless(slots) => {
+                let slots = slots.into_iter().map(|slot| slot.buffer.map(|b| plain(b.bytes)));
+                Self { slots: slots.collect(), ..Self::default() }
+            }
+        }
+    }
 }
 
 /// What a run shall leave.
@@ -38,13 +59,11 @@ pub struct Expected {
 impl Expected {
     /// What another run left.
     pub fn of_run(after: Vec<Actual>, lines: Vec<String>) -> Self {
-        let bytes = |actual| match actual {
-            Actual::Value(bytes) | Actual::Buffer { bytes, .. } | Actual::Indirect(bytes) => bytes,
-            Actual::Image(image) => image.bytes,
-            Actual::Bindless(_) => Vec::new(),
-        };
-        let want = |actual| Want { bytes: bytes(actual), ..Want::default() };
-        Self { wants: after.into_iter().map(want).collect(), lines: Some(lines), ..Self::default() }
+        Self {
+            wants: after.into_iter().map(Want::of).collect(),
+            lines: Some(lines),
+            ..Self::default()
+        }
     }
 }
 
@@ -67,8 +86,9 @@ pub struct Case {
 
 #[derive(Deserialize)]
 struct Recorded {
+    #[serde(default)]
     kind: String,
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     ty: String,
     #[serde(default)]
     data: Value,
@@ -78,6 +98,21 @@ struct Recorded {
     height: Option<u64>,
     depth: Option<u64>,
     channels: Option<u64>,
+    /// Of an image; its data is all levels one after the other, the largest first.
+    levels: Option<u32>,
+    /// Filter and address of the image of a slot.
+    #[serde(default)]
+    sampler: [u32; 2],
+    /// Of a bindless array.
+    #[serde(default)]
+    slots: Vec<RecordedSlot>,
+}
+
+#[derive(Deserialize)]
+struct RecordedSlot {
+    buffer: Option<Recorded>,
+    image2d: Option<Recorded>,
+    image3d: Option<Recorded>,
 }
 
 /// The case beside a kernel's file, if there is one.
@@ -95,17 +130,8 @@ pub fn beside(kernel: &Path) -> Result<Option<Case>, Diagnostic> {
     };
     let text = std::fs::read(&path).map_err(|e| bad(&e))?;
     let value: Value = serde_json::from_slice(&text).map_err(|e| bad(&e))?;
-    if has_slots_or_levels(&value) {
-        return Ok(None);
-    }
     let case: Case = serde_json::from_value(value).map_err(|e| bad(&e))?;
     Ok(Some(Case { name, ..case }))
-}
-
-/// Whether a case has bindless arrays or images with levels, which not every device here is given.
-fn has_slots_or_levels(case: &Value) -> bool {
-    let args = case["args"].as_array().into_iter().flatten();
-    args.into_iter().any(|arg| arg["kind"] == "bindless" || !arg["levels"].is_null())
 }
 
 /// The flags of a case, as on the command line.
@@ -179,10 +205,13 @@ impl Case {
         for (i, ((recorded, formal), before)) in
             self.args.iter().zip(formals).zip(before).enumerate()
         {
-            let want = match self.expect.get(&i.to_string()) {
-                // What is not named stays as it was.
-                None => recorded.want(types, formal, before, None),
-                Some(entry) => recorded.want(types, formal, before, Some(entry)),
+            let entry = |key: String| self.expect.get(&key);
+            // What is not named stays as it was.
+            let want = match before {
+                Actual::Bindless(slots) => {
+                    recorded.want_slots(slots, |k| entry(format!("{i}.{k}")))
+                }
+                _ => recorded.want(types, formal, before, entry(i.to_string())),
             };
             expected.wants.push(want.map_err(|e| self.bad(format!("expected argument {i}: {e}")))?);
         }
@@ -200,8 +229,42 @@ impl Recorded {
             };
             return parse(types, formal, &words.join(","));
         }
-        let (array, _) = self.array(&self.data)?;
-        from_array(types, formal, array)
+        match types.kind(formal.ty) {
+            TypeKind::BindlessArray => self
+                .slots
+                .iter()
+                .map(RecordedSlot::data)
+                .collect::<Result<_, _>>()
+                .map(Actual::Bindless),
+            TypeKind::Texture { dim, elem, .. } => self.image(*dim, *elem).map(Actual::Image),
+            _ => from_array(types, formal, self.array(&self.data)?.0),
+        }
+    }
+
+    /// The image with all its levels.
+    fn image(&self, dim: u8, elem: Scalar) -> Result<ImageData, String> {
+        let (whole, _) = self.array(&self.data)?;
+        let axes = [self.depth, self.height, self.width];
+        let (mut rest, mut image) = (whole.bytes.as_slice(), None::<ImageData>);
+        for level in 0..self.levels.unwrap_or(1) {
+            let size = axes.into_iter().flatten().map(|n| n.checked_shr(level).unwrap_or(0).max(1));
+            let shape: Vec<u64> = size.chain(self.channels).collect();
+            let count = product(&shape).and_then(|n| n.checked_mul(whole.element.size()));
+            let (mine, others) =
+                count.and_then(|n| rest.split_at_checked(n)).ok_or("too little data")?;
+            rest = others;
+            let array = Array { shape, element: whole.element, bytes: mine.to_vec() };
+            let storage = image.as_ref().map(|i| i.storage);
+            let part = image_from_array(dim, elem, &array, storage)?;
+            match &mut image {
+                None => image = Some(part),
+                Some(image) => {
+                    image.bytes.extend(part.bytes);
+                    image.levels += 1;
+                }
+            }
+        }
+        image.filter(|_| rest.is_empty()).ok_or_else(|| "the data does not fill the levels".into())
     }
 
     /// An array of the recorded type, and which of its bytes may be anything.
@@ -226,12 +289,42 @@ impl Recorded {
         }
         let axes = [self.depth, self.height, self.width, self.channels];
         let shape: Vec<u64> = axes.into_iter().flatten().collect();
-        let count = (bytes.len() / element.size()) as u64;
-        let shape = if shape.is_empty() { vec![count] } else { shape };
-        if shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s)) != Some(count) {
+        let count = bytes.len() / element.size();
+        // Levels are taken apart by who reads them.
+        let is_flat = shape.is_empty() || self.levels.is_some();
+        let shape = if is_flat { vec![count as u64] } else { shape };
+        if product(&shape) != Some(count) {
             return Err(format!("{count} numbers do not fill {shape:?}"));
         }
         Ok((Array { shape, element, bytes }, any))
+    }
+
+    /// What the buffers of the slots shall hold; `entry` gives what is recorded of a slot.
+    fn want_slots<'a>(
+        &self,
+        before: &[SlotData],
+        entry: impl Fn(usize) -> Option<&'a Value>,
+    ) -> Result<Want, String> {
+        let one = |(k, (slot, before)): (usize, (&RecordedSlot, &SlotData))| {
+            let (Some(buffer), Some(data)) = (&slot.buffer, &before.buffer) else {
+                return Ok(None);
+            };
+            let Some(entry) = entry(k) else {
+                return Ok(Some(Want { bytes: data.bytes.clone(), ..Want::default() }));
+            };
+            let (array, any) =
+                buffer.array(&entry["data"]).map_err(|e| format!("slot {k}: {e}"))?;
+            let any = any.contains(&true).then_some(any);
+            Ok(Some(Want {
+                bytes: array.bytes,
+                any,
+                tolerance: tolerance(entry),
+                ..Want::default()
+            }))
+        };
+        let slots: Result<Vec<_>, String> =
+            self.slots.iter().zip(before).enumerate().map(one).collect();
+        Ok(Want { slots: slots?, ..Want::default() })
     }
 
     fn want(
@@ -242,10 +335,8 @@ impl Recorded {
         entry: Option<&Value>,
     ) -> Result<Want, String> {
         let Some(entry) = entry else {
-            let expected = Expected::of_run(vec![before.clone()], Vec::new());
-            return Ok(expected.wants.into_iter().next().unwrap_or_default());
+            return Ok(Want::of(before.clone()));
         };
-        let tolerance = entry["tolerance"].as_f64().unwrap_or(0.0);
         let (array, any) = self.array(&entry["data"])?;
         // The marks take the same way into memory as the numbers do.
         let marks = Array {
@@ -253,22 +344,44 @@ impl Recorded {
             element: array.element,
             bytes: any.iter().map(|a| u8::from(*a)).collect(),
         };
-        let memory = |array| -> Result<Vec<u8>, String> {
-            Ok(match from_array(types, formal, array)? {
-                Actual::Value(bytes) | Actual::Buffer { bytes, .. } | Actual::Indirect(bytes) => {
-                    bytes
-                }
-                Actual::Image(image) => image.bytes,
-                Actual::Bindless(_) => Vec::new(),
-            })
-        };
+        let memory = |array| Ok::<_, String>(Want::of(from_array(types, formal, array)?).bytes);
         let any = if any.contains(&true) {
             Some(memory(marks)?.into_iter().map(|m| m != 0).collect())
         } else {
             None
         };
-        Ok(Want { bytes: memory(array)?, any, tolerance })
+        Ok(Want { bytes: memory(array)?, any, tolerance: tolerance(entry), ..Want::default() })
     }
+}
+
+impl RecordedSlot {
+    fn data(&self) -> Result<SlotData, String> {
+        let buffer = |recorded: &Recorded| {
+            let (array, _) = recorded.array(&recorded.data)?;
+            Ok::<_, String>(BufferData::of_array(array))
+        };
+        let image = |recorded: &Recorded, dim| {
+            let [filter, address] = recorded.sampler;
+            let image = recorded.image(dim, Scalar::F32)?;
+            Ok::<_, String>(SlotImage { image, sampler: filter * 4 + address })
+        };
+        Ok(SlotData {
+            buffer: self.buffer.as_ref().map(buffer).transpose()?,
+            image2d: self.image2d.as_ref().map(|r| image(r, 2)).transpose()?,
+            image3d: self.image3d.as_ref().map(|r| image(r, 3)).transpose()?,
+        })
+    }
+}
+
+/// The tolerance of an expected result.
+fn tolerance(entry: &Value) -> f64 {
+    entry["tolerance"].as_f64().unwrap_or(0.0)
+}
+
+/// Numbers in an array of this shape, unless they are too many.
+fn product(shape: &[u64]) -> Option<usize> {
+    let count = shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s))?;
+    usize::try_from(count).ok()
 }
 
 fn element(ty: &str) -> Result<Element, String> {
