@@ -113,7 +113,7 @@ fn optimised_and_through_wgpu() {
 fn irreducible_control_flow() {
     let mut devices = vec!["interp"];
     devices.extend(cfg!(feature = "llvm").then_some("cpu"));
-    if has_vulkan() {
+    if has("vulkan") {
         devices.push("vulkan");
         devices.extend(cfg!(feature = "naga").then_some("vulkan:wgsl"));
     }

@@ -212,14 +212,6 @@ fn optimised() {
     exam("-O3");
 }
 
-#[test]
-fn irreducible_control_flow() {
-    let Some(tools) = Tools::find() else { return };
-    for level in ["-O0", "-O3"] {
-        common::exam::irreducible(&format!("dxil {level}"), |case| tools.run(case, level));
-    }
-}
-
 /// DXC and its validator accept every recorded kernel that HLSL holds.
 #[test]
 fn recorded_kernels_are_accepted() {

@@ -48,14 +48,6 @@ fn optimised() {
     exam("-O3");
 }
 
-#[test]
-fn irreducible_control_flow() {
-    let Some(clang) = Clang::find() else { return };
-    for level in ["-O0", "-O3"] {
-        common::exam::irreducible(&format!("msl {level}"), |case| run(&clang, case, level));
-    }
-}
-
 /// Our header gives what Metal's gives: a kernel checks it line by line.
 #[test]
 fn the_header_is_right() {
