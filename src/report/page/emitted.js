@@ -61,16 +61,14 @@ class EmittedView {
     else row.append(line);
   }
 
-  /** Goes to the next (1) or previous (-1) line of the kernel that something came from. */
+  /** Goes to the next (1) or previous (-1) line of the kernel that something came from; after the last comes the first. */
   step(by) {
-    const { source, text, final } = this.places;
-    const used = new Set([...text, ...final]);
-    for (let i = (this.line || (by > 0 ? 0 : source.length + 1)) + by; i >= 1 && i <= source.length; i += by) {
-      if (!used.has(i)) continue;
-      this.lists.source.reveal(i - 1);
-      this.light("source", i - 1);
-      return;
-    }
+    const { source, text, final } = this.places, all = new Set([...text, ...final]);
+    const used = source.filter(line => all.has(line));
+    if (!used.length) return;
+    const next = by > 0 ? used.find(line => line > this.line) || used[0] : used.findLast(line => line < this.line) || used[used.length - 1];
+    this.lists.source.reveal(next - 1);
+    this.light("source", next - 1);
   }
 
   light(id, index) {
