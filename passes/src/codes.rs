@@ -32,8 +32,9 @@ luisac_ast::codes! {
         "Some passes need what others take away, beyond the form of the control flow. The table of orderings says so for each \
          such pair, with the reason.",
         "Change the order as the message says.";
-    UNCOUNTED_CHANGE = 811 "a pass changed the module and does not say so",
-        "`--verify-each` compares the module before and after a pass that reports no change.",
+    UNCOUNTED_CHANGE = 811 "what a pass says of its changes is not so",
+        "`--verify-each` compares the module before and after each pass: one that reports no change made none, and one that reports \
+         changes made some.",
         "Report it with the output of `--repro`: a mistake of the compiler.";
     UNKNOWN_PIPELINE = 809 "there is no such canned pipeline",
         "`@name` stands for a canned pipeline.",

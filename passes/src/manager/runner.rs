@@ -177,9 +177,8 @@ impl Runner<'_> {
             after(&run, module);
         }
         self.verify(&format!("pass `{name}`"), module)?;
-        if self.verify_each && !run.changed && fingerprint(module) != before {
-            let message = format!("pass `{name}` changed the module and no counter tells of it");
-            return Err(Diagnostic::error(codes::UNCOUNTED_CHANGE, message).into());
+        if self.verify_each {
+            check_counters(&run, fingerprint(module) != before)?;
         }
         Ok(run)
     }
@@ -219,4 +218,18 @@ impl Runner<'_> {
             diagnostic.into()
         })
     }
+}
+
+/// Whether the counters of a pass tell of a change exactly where there is one.
+fn check_counters(run: &Run, changed: bool) -> Result<(), Diagnostics> {
+    let message = match (run.changed, changed) {
+        (false, true) => {
+            format!("pass `{}` changed the module and no counter tells of it", run.name)
+        }
+        (true, false) => {
+            format!("the counters of pass `{}` tell of a change, and there is none", run.name)
+        }
+        _ => return Ok(()),
+    };
+    Err(Diagnostic::error(codes::UNCOUNTED_CHANGE, message).into())
 }

@@ -40,9 +40,9 @@ use luisac_xir::{BlockId, Function, FunctionId, InstId, Module, Op};
 counters! {
     /// What `autodiff` did.
     Info {
-        change differentiated_scope_count "scopes replaced by code that computes gradients";
+        change transformed_scope_count "scopes replaced by code that computes gradients";
         change inlined_call_count "calls inside scopes replaced by bodies";
-        change removed_intrinsic_count "differentiation intrinsics replaced";
+        change removed_instruction_count "differentiation intrinsics replaced";
         note taped_value_count "values kept for the way back";
         note adjoint_count "values and variables with an adjoint";
         note reversed_loop_count "loops run backwards";
@@ -125,7 +125,7 @@ fn transform(
     for inst in rest {
         let value = func.arg(inst, 0);
         util::replace_and_remove(func, inst, value);
-        info.removed_intrinsic_count += 1;
+        info.removed_instruction_count += 1;
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ fn differentiate(
     util::branch_instead(func, block, entry);
     let keep = util::named_blocks(func, true);
     util::remove_blocks_but(func, &keep);
-    info.differentiated_scope_count += 1;
+    info.transformed_scope_count += 1;
     Ok(())
 }
 

@@ -95,7 +95,7 @@ impl<'a> Sweep<'a> {
             self.cut_regions()?;
             self.reverse(marker)?;
         }
-        info.removed_intrinsic_count += intrinsics.len() as u64;
+        info.removed_instruction_count += intrinsics.len() as u64;
         self.replace_intrinsics(&intrinsics);
         for local in std::mem::take(&mut self.zeroed) {
             let zero = self.zero(self.ty(local));
