@@ -106,6 +106,7 @@ impl Kernel {
             Api::Vulkan => {
                 let module = spirv::read(code, &metadata.entry).map_err(|e| bad(&e))?;
                 check_capabilities(shared, metadata, &module.capabilities)?;
+                check_nesting(shared, module.nesting)?;
                 wgpu::ShaderModuleDescriptorPassthrough { spirv: Some(module.words.into()), ..wish }
             }
             Api::Dx12 => {
@@ -167,6 +168,16 @@ fn check_capabilities(
         );
     }
     Ok(())
+}
+
+/// Mesa's llvmpipe keeps masks of 80 constructs of control flow, and crashes beyond.
+fn check_nesting(shared: &Shared, nesting: u32) -> Result<(), WgpuError> {
+    const LLVMPIPE_NESTING: u32 = 64;
+    if shared.info.driver != "llvmpipe" || nesting <= LLVMPIPE_NESTING {
+        return Ok(());
+    }
+    let (asked, most) = (nesting.into(), LLVMPIPE_NESTING.into());
+    Err(WgpuError::Limit { what: "nesting of control flow", asked, most })
 }
 
 fn check_limits(shared: &Shared, metadata: &Metadata) -> Result<(), RuntimeError> {
