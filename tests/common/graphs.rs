@@ -33,7 +33,24 @@ fn graph(seed: u64) -> Graph {
     }
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let count = 3 + random.below(9);
-    (0..count).map(|_| [random.below(count), random.below(count)]).collect()
+    let all: Graph = (0..count).map(|_| [random.below(count), random.below(count)]).collect();
+    reachable(&all)
+}
+
+/// The blocks that a walk can come to, the two first ones at their places.
+fn reachable(all: &Graph) -> Graph {
+    let mut order = vec![0, 1];
+    let mut next = 0;
+    while let Some(&block) = order.get(next) {
+        for successor in all[block] {
+            if !order.contains(&successor) {
+                order.push(successor);
+            }
+        }
+        next += 1;
+    }
+    let place = |block| order.iter().position(|&b| b == block).expect("it was reached");
+    order.iter().map(|&block| all[block].map(place)).collect()
 }
 
 /// What a thread's walk leaves.
