@@ -4,10 +4,10 @@ use luisac_passes::registry::PASSES;
 use luisac_testing::ladders::{self, LADDERS, Start};
 use std::time::Duration;
 
-const SMALL: usize = 3_000;
-const LARGE: usize = 24_000;
+const SMALL: usize = 8_000;
+const LARGE: usize = 64_000;
 /// Between these sizes caches overflow, which linear passes feel; the square would be an exponent of 2.
-const LIMIT: f64 = 1.55;
+const LIMIT: f64 = 1.75;
 /// What takes less is not measured well enough.
 const LEAST: Duration = Duration::from_micros(500);
 

@@ -130,7 +130,8 @@ fn time(command: &[String]) -> Result<Times> {
         }
         Ok(elapsed.as_secs_f64() * 1e3)
     };
-    (run()?, run()?);
+    run()?;
+    run()?;
     let before = children_ms();
     let mut times = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>>>()?;
     let cpu = (children_ms() - before) / RUNS as f64;
