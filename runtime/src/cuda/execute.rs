@@ -23,6 +23,8 @@ pub(super) struct Prepared {
     // Before the steps, since graphs name their memory.
     built: Mutex<Option<Built>>,
     steps: Vec<Step>,
+    /// Whether the host takes part before the end.
+    needs_host: bool,
 }
 
 /// The segments for a graph of the scheduler, which changes only with what bindless arrays hold.
@@ -39,8 +41,10 @@ unsafe impl Sync for Prepared {}
 impl Prepared {
     pub(super) fn new(context: &Arc<Context>, commands: &[Command]) -> Result<Self, RuntimeError> {
         context.enter()?;
-        let steps = commands.iter().map(|c| steps::step(context, c)).collect::<Result<_, _>>()?;
-        Ok(Self { built: Mutex::default(), steps })
+        let steps: Vec<Step> =
+            commands.iter().map(|c| steps::step(context, c)).collect::<Result<_, _>>()?;
+        let needs_host = steps.iter().any(|s| !matches!(s, Step::Gpu { .. }));
+        Ok(Self { built: Mutex::default(), steps, needs_host })
     }
 }
 
@@ -48,7 +52,7 @@ impl Prepared {
 pub(super) fn needs_host(run: &Run) -> bool {
     run.list().is_some_and(|list| {
         let prepared: Result<&Prepared, _> = own(&list.raw);
-        prepared.is_ok_and(|p| p.steps.iter().any(|s| !matches!(s, Step::Gpu { .. })))
+        prepared.is_ok_and(|p| p.needs_host)
     })
 }
 
